@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -15,6 +14,7 @@ from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_move
 from tb_pastnet.keras.masks.carried import masks_in
 from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
+from tb_pastnet.keras.model.assignments import assignments
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, trains
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
@@ -25,8 +25,6 @@ from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
 from tb_pastnet.record.audit.optimizer_facts import Applied, Average, OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
 
-_METHODS = ("assign", "_restore_from_tensors")
-_OPTIMIZERS = ("keras.src.optimizers", "keras.src.backend.tensorflow.optimizer")
 _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
 
@@ -200,37 +198,3 @@ class _KerasOptimizerFacts:
 
 def _int_of(variable: tf.Variable) -> int:
     return int(reader(variable)())
-
-
-class _Counted:
-    """Stands for a method of one variable. An object, so that a deep copy binds to its own."""
-
-    def __init__(self, method: Any) -> None:
-        self._method = method
-        self.count = 0
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # Whatever fails here, it isn't the user's assignment.
-        with suppress(Exception):
-            caller = str(sys._getframe(1).f_globals.get("__name__"))
-            if tf.executing_eagerly() and not caller.startswith(_OPTIMIZERS):
-                self.count += 1
-        return self._method(*args, **kwargs)
-
-
-def assignments(variable: tf.Variable) -> int:
-    """How often `assign`, `set_weights` or loading set it eagerly since this was asked first.
-
-    Updates by an optimizer of Keras don't count, nor does a variable that takes no attributes.
-    """
-    return sum(_counted(variable, name) for name in _METHODS)
-
-
-def _counted(variable: tf.Variable, name: str) -> int:
-    method = getattr(variable, name, None)
-    if isinstance(method, _Counted):
-        return method.count
-    if method is not None:
-        with suppress(AttributeError):
-            setattr(variable, name, _Counted(method))
-    return 0

@@ -56,5 +56,7 @@ def _copied(masks: bytes, enforced: bool, function: Callable[..., Any], *argumen
     from tb_pastnet.keras.masks.masks import Masks  # these open the doors
 
     model = function(*arguments)
-    Masks(model, enforce=enforced).state.deserialize(masks)
+    state = Masks(model, enforce=enforced).state
+    state.deserialize(masks)
+    state.settle()
     return model

@@ -120,7 +120,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             kept, through = loaded[name][:2] if name in loaded else (free, free)
             masks.kept.assign(kept)
             masks.through.assign(through)
-            masks.forget()
+            masks.let_be()
         self._loaded.sums = {name: saved.sums for name, saved in loaded.items()}
         # Not now: Keras may load the masks before the weights.
         MASKS.settle_by(self._settle)

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.core.mask_input import Mask
+from tb_pastnet.keras.model.assignments import tell_assignments
 from tb_pastnet.keras.strategies import scope_of
 from tb_pastnet.record.masks.mask_table import MaskRegistry
 
@@ -29,9 +30,10 @@ _SMALL = 1 << 16
 class VariableMasks:
     """The masks of one variable, and the values that its frozen elements had when they were held.
 
-    Elsewhere the `reference` means nothing; it is None before anything is frozen. A NaN in it means
-    the value before an update. `hooks` are those of the optimizers that update the variable, and
-    `fresh` is whether older traces lack something that is there now.
+    Elsewhere the `reference` means nothing; it is None before anything is frozen. Updates put it
+    back, or the value before them where the variable was set by hand since. `hooks` are those of
+    the optimizers that update the variable; `fresh` is whether older traces lack something that is
+    there now.
     """
 
     def __init__(self, variable: tf.Variable, *, enforced: bool = True) -> None:
@@ -47,8 +49,10 @@ class VariableMasks:
         with tf.init_scope(), scope_of(variable):
             self.kept = tf.Variable(np.ones(shape, bool), trainable=False, name="kept")
             self.through = tf.Variable(np.ones(shape, bool), trainable=False, name="through")
+            self._by_hand = tf.Variable(False, trainable=False, name="by_hand")
         # They live as long as the variable.
         setattr(variable, _MARK, self)
+        tell_assignments(variable, self.let_be)
 
     def read(self) -> tuple[Mask, Mask]:
         """Kept and trainable, as arrays. A pruned element counts as trainable: it isn't frozen."""
@@ -73,16 +77,15 @@ class VariableMasks:
         """Sets what is held to what it should be."""
         self.restore(self.variable, tf.convert_to_tensor(self.through), self.held_now())
 
-    def forget(self) -> None:
-        """Holds what is frozen at its value before an update, until it is referred to anew."""
-        if self.reference is not None:
-            nan = tf.constant(np.nan, self.reference.dtype)
-            self.reference.assign(tf.fill(self.reference.shape, nan))
+    def let_be(self) -> None:
+        """Takes what is frozen as it is set by hand: an update shall not undo a loading."""
+        self._by_hand.assign(True)
 
     def refer_anew(self) -> None:
         """Takes what is frozen at its current value, as after weights were loaded."""
         if not (self.through.numpy() | ~self.kept.numpy()).all():
             self._refer(np.zeros(self.variable.shape, bool))
+            self._by_hand.assign(False)
 
     def _refer(self, already: Mask) -> None:
         value = tf.convert_to_tensor(self.variable)
@@ -109,8 +112,7 @@ class VariableMasks:
         value = tf.convert_to_tensor(self.variable)
         if self.reference is None:
             return value
-        reference = tf.convert_to_tensor(self.reference)
-        return tf.where(tf.math.is_nan(reference), value, reference)
+        return tf.where(self._by_hand, value, tf.convert_to_tensor(self.reference))
 
     @staticmethod
     def restore(variable: tf.Variable, through: tf.Tensor, held: tf.Tensor) -> None:

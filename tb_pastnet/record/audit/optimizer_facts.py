@@ -120,7 +120,7 @@ def _nothing() -> None:
     """A weak reference to nothing."""
 
 
-class _Counted(NamedTuple):
+class _Updates(NamedTuple):
     """How an optimizer stood at the check before."""
 
     optimizer: Any = _nothing
@@ -131,14 +131,14 @@ class _Counted(NamedTuple):
 class _Check(NamedTuple):
     """How it stood at the check before: optimizers by id; how often each weight was set by hand."""
 
-    optimizers: Mapping[int, _Counted] = MappingProxyType({})
+    optimizers: Mapping[int, _Updates] = MappingProxyType({})
     assigned: Mapping[str, int] = MappingProxyType({})
     counted: bool = False
 
-    def of(self, facts: OptimizerFacts) -> _Counted:
+    def of(self, facts: OptimizerFacts) -> _Updates:
         """That of an optimizer; of one that wasn't there, as it began."""
-        counted = self.optimizers.get(id(facts.optimizer), _Counted())
-        return counted if counted.optimizer() is facts.optimizer else _Counted()
+        counted = self.optimizers.get(id(facts.optimizer), _Updates())
+        return counted if counted.optimizer() is facts.optimizer else _Updates()
 
 
 class OptimizerCauses(CauseFinder):
@@ -285,11 +285,11 @@ def _held_by(held: Held) -> str:
 
 def _counts(
     of: Callable[[Any], OptimizerFacts | None], held: Iterable[Held]
-) -> dict[int, _Counted]:
+) -> dict[int, _Updates]:
     """How the optimizers of some weights stand."""
     known = {id(facts): facts for facts in map(of, held) if facts is not None}
     return {
-        id(facts.optimizer): _Counted(_reference(facts.optimizer), facts.updates, facts.rate)
+        id(facts.optimizer): _Updates(_reference(facts.optimizer), facts.updates, facts.rate)
         for facts in known.values()
     }
 

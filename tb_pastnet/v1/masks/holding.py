@@ -37,7 +37,7 @@ class Holding:
             slot.assign(np.where(where, self._site.run(fresh), slot.numpy()))
 
     def enforce_now(self, masks: VariableMasks) -> None:
-        """Sets what is held to what it should be, before another update."""
+        """Sets what is pruned to zero, before another update."""
         masks.put_back()
 
     def around(

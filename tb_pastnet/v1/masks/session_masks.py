@@ -53,13 +53,12 @@ class GraphVariableMasks(VariableMasks):
         return self.variable.variable.assign(value)
 
     def put_back(self) -> None:
-        """See `VariableMasks`. By arrays, as no op may be built any more."""
+        """See `VariableMasks`: prunes. By arrays, as no op may be built any more."""
         value = self.variable.numpy()
-        held = np.where(self.kept.numpy(), self.reference.numpy(), np.zeros((), value.dtype))
-        self.variable.assign(np.where(self.through.numpy(), value, held))
+        self.variable.assign(np.where(self.kept.numpy(), value, np.zeros((), value.dtype)))
 
     def _frozen_now(self) -> Any:
-        return tf.convert_to_tensor(self.reference)
+        return tf.convert_to_tensor(self.variable)
 
     def _refer(self, already: Mask) -> None:
         self.reference.assign(np.where(already, self.reference.numpy(), self.variable.numpy()))

@@ -253,7 +253,7 @@ def test_statistics():
 
 
 def test_lora():
-    text = "Could not mask 'dense/kernel': .* got one that LoRA adds to. Mask it before enable_lora"
+    text = "Could not mask 'dense/kernel': .* got one that LoRA adds to. Merge the LoRA weights"
     refused(
         keras.layers.Dense(4, name="dense"),
         "dense/kernel",

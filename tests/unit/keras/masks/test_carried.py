@@ -1,0 +1,232 @@
+"""Masks go where a network's weights go: into copies, files, other models and later layers."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tb_pastnet import Masks, PastNetCallback, load_model, read
+from tb_pastnet.errors import InvalidArgument
+
+X = np.random.default_rng(0).normal(size=(32, 6)).astype("f4")
+Y = np.random.default_rng(1).normal(size=(32, 2)).astype("f4")
+
+
+@pytest.fixture
+def model():
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential(
+        [keras.Input((6,)), keras.layers.Dense(8, "tanh"), keras.layers.Dense(2)]
+    )
+    model.compile(keras.optimizers.AdamW(0.05), "mse")
+    return model
+
+
+def train(model, *callbacks):
+    model.fit(X, Y, 4, verbose=0, callbacks=list(callbacks))
+
+
+def kernel(model):
+    return np.asarray(model.layers[0].kernel)
+
+
+def assert_held(model, masks, value):
+    """What masks hold of the first kernel stays as it is, and the rest trains."""
+    through = masks.kept["dense/kernel"] & masks.trainable["dense/kernel"]
+    train(model)
+    assert kernel(model)[~through].tobytes() == value[~through].tobytes()
+    assert (kernel(model) != value)[through].all()
+    assert masks.sparsity() == masks.zeros()
+
+
+def hold(model):
+    masks = Masks(model)
+    masks.prune_smallest(0.5)
+    masks.freeze("dense/kernel", channels=[1])
+    train(model)
+    return masks
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, copy.copy, lambda m: pickle.loads(pickle.dumps(m))]
+)
+def test_a_copy_has_masks_of_its_own(model, copied):
+    masks = hold(model)
+    other = copied(model)
+    own = Masks(other)
+    assert own.resumed
+    for name, kept in masks.kept.items():
+        np.testing.assert_array_equal(own.kept[name], kept)
+        np.testing.assert_array_equal(own.trainable[name], masks.trainable[name])
+    before = kernel(model)
+    assert_held(other, own, before)
+    assert kernel(model).tobytes() == before.tobytes()
+    own.regrow("dense/kernel")
+    assert not masks.kept["dense/kernel"].all()
+
+
+def test_a_copy_of_what_is_only_declared_is_not_held(model):
+    Masks(model, enforce=False).freeze("dense/kernel")
+    other = copy.deepcopy(model)
+    before = kernel(other)
+    train(other)
+    assert (kernel(other) != before).all()
+    assert {each.variable for each in Masks(other, enforce=False).audit()} == set()
+    assert not Masks(other, enforce=False).trainable["dense/kernel"].any()
+
+
+def test_a_model_without_masks_is_copied_by_keras_alone(model):
+    hold(model)
+    other = keras.Sequential([keras.Input((6,)), keras.layers.Dense(2)])
+    assert b"tb_pastnet" not in pickle.dumps(other)
+
+
+def test_another_process_finds_them_in_a_pickle(model, tmp_path):
+    masks = hold(model)
+    (tmp_path / "model").write_bytes(pickle.dumps(model))
+    program = (
+        "import pickle, sys, tb_pastnet\n"
+        "model = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "print(tb_pastnet.Masks(model).sparsity())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "model"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout.split()[-1]) == masks.sparsity()
+
+
+def test_a_module_of_tensorflow_says_that_its_masks_can_not_be_copied():
+    module = tf.Module("net")
+    module.kernel = tf.Variable(np.ones((3, 2), "f4"), name="kernel")
+    Masks(module).freeze("kernel")
+    with pytest.raises(InvalidArgument, match="Could not copy the masks of model 'net': expected"):
+        copy.deepcopy(module)
+
+
+def other_model(model, how):
+    if how == "nested":
+        inputs = keras.Input((6,))
+        return keras.Model(inputs, keras.layers.Dense(2)(model(inputs)))
+    return keras.Sequential([keras.Input((6,)), *model.layers])
+
+
+@pytest.mark.parametrize("how", ["nested", "sharing layers"])
+@pytest.mark.parametrize("trained", [True, False])
+def test_another_model_of_these_weights_is_saved_with_them(model, tmp_path, how, trained):
+    masks = hold(model)
+    other = other_model(model, how)
+    other.compile("sgd", "mse")
+    if trained:
+        train(other)
+    other.save(tmp_path / "other.keras")
+    loaded = Masks(load_model(tmp_path / "other.keras"))
+    pruned = sum(int((~kept).sum()) for kept in masks.kept.values())
+    assert sum(int((~kept).sum()) for kept in loaded.kept.values()) == pruned
+    assert loaded.resumed
+    assert loaded.sparsity() == loaded.zeros()
+
+
+def test_first_masks_reach_the_compiled_step_of_another_model(model):
+    other = other_model(model, "sharing layers")
+    other.compile("adamw", "mse")
+    train(other)
+    masks = Masks(model)
+    masks.prune("dense/kernel", channels=[0])
+    assert_held(other, masks, kernel(model))
+
+
+def test_layers_that_come_and_go(model, tmp_path):
+    masks = hold(model)
+    model.pop()
+    model.add(keras.layers.Dense(5))
+    model.add(keras.layers.Dense(2))
+    model.compile("adam", "mse")
+    assert set(masks.kept) == {
+        f"dense{n}/{w}" for n in ("", "_1", "_2") for w in ("kernel", "bias")
+    }
+    assert masks.sparsity() == masks.zeros() < 0.5
+    assert "of 6 weights" in repr(masks)
+    masks.prune_smallest(0.8)
+    assert masks.sparsity() == pytest.approx(0.8, abs=0.01)
+    assert masks.audit() == []
+    train(model)
+    assert masks.audit() == []
+    assert masks.sparsity() == masks.zeros()
+    model.save(tmp_path / "model.keras")
+    assert Masks(load_model(tmp_path / "model.keras")).resumed
+
+
+def test_a_quantized_kernel_leaves_with_its_zeros(model, tmp_path):
+    masks = Masks(model)
+    masks.prune("dense/kernel", channels=[0, 1])
+    masks.prune("dense_1/kernel", channels=[0])
+    model.layers[0].quantize("int8")
+    assert "dense/kernel" not in masks.kept
+    assert not np.asarray(model.layers[0].kernel)[:, :2].any()
+    assert masks.sparsity() == 0.5
+    model.save(tmp_path / "model.keras")
+    assert Masks(load_model(tmp_path / "model.keras")).sparsity() == 0.5
+
+
+def test_lora_is_refused_while_masks_hold_what_it_would_add_to(model):
+    masks = Masks(model)
+    masks.prune("dense/kernel", channels=[0])
+    text = "Could not enable LoRA on 'dense': expected a weight without masks, got 'dense/kernel'"
+    with pytest.raises(InvalidArgument, match=text):
+        model.layers[0].enable_lora(2)
+    masks.regrow("dense/kernel")
+    model.layers[0].enable_lora(2)
+    assert model.layers[0].lora_enabled
+
+
+def test_what_is_loaded_by_hand_is_not_undone_by_an_update(model):
+    """Frozen is the loaded value, and the audit says that it isn't the one of before."""
+    masks = Masks(model)
+    masks.freeze("dense/kernel")
+    masks.audit()
+    train(model)
+    loaded = kernel(model) + 1
+    model.layers[0].kernel.assign(loaded)
+    train(model)
+    assert kernel(model).tobytes() == loaded.tobytes()
+    assert {each.cause for each in masks.audit()} == {"loaded"}
+
+
+def test_a_lower_sparsity_gives_nothing_back_and_says_so(model, caplog):
+    masks = Masks(model)
+    masks.prune_smallest(0.5)
+    with caplog.at_level(logging.WARNING, "tb_pastnet"):
+        masks.prune_smallest(0.5)
+        masks.prune_smallest(0.5, scope="layer")
+        assert not caplog.records
+        masks.prune_smallest(0.2)
+    (record,) = caplog.records
+    assert record.message == (
+        "Could not prune to a sparsity of 20.0%: expected that less is pruned, got 50.0% that is "
+        "so already, and stays. Regrow some of it first."
+    )
+    assert masks.sparsity() == 0.5
+
+
+def test_the_log_of_whoever_trains_tells_the_masks(model, tmp_path):
+    masks = hold(model)
+    other = other_model(model, "nested")
+    other.compile("adamw", "mse")
+    callback = PastNetCallback(tmp_path, every=4)
+    train(other, callback)
+    callback.close()
+    (run,) = read(tmp_path).runs.values()
+    assert run.violations == ()
+    assert run.sparsity[-1] == Masks(other).sparsity() > 0
+    assert masks.sparsity() == masks.zeros()
