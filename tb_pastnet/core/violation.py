@@ -13,6 +13,10 @@ CAUSES: dict[str, str] = {
     "optimizer_replaced": "an optimizer trains them that doesn't hold them",
     "not_recompiled": "trainable was changed without compile",
     "bypassed": "a step that was traced before the masks came goes around them",
+    "constraint": "the constraint of the weight changed them",
+    "gradient": "a gradient reached them, as nothing holds them",
+    "another_model": "another model trains them",
+    "written": "something else than an optimizer's apply wrote them",
     "unmasked_update": "an update that doesn't go through the masks",
     "unknown": "unknown",
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
@@ -15,7 +17,7 @@ from tb_pastnet.keras.masks.carried import masks_in
 from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.assignments import assignments
-from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, trains
+from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of, trains
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.keras.strategies import reader
@@ -50,6 +52,8 @@ class ModelAudit(AuditSource):
         self._flags = TrainableFlags([weight.found for weight in self.weights])
         self._key: Any = None
         self._function: Any = None
+        # Optimizers of other models, looked for at most once a check.
+        self._others: list[Any] | None = None
 
     def held(self, weight: TFWeight) -> HeldWeight:
         """See `AuditSource`."""
@@ -57,6 +61,7 @@ class ModelAudit(AuditSource):
 
     def moved(self, held: Sequence[HeldWeight]) -> Sequence[bool]:
         """See `AuditSource`."""
+        self._others = None
         if all(weight.here for weight in held):
             values = self._current() if held else {}
             compared = [weight.compared(values.get(weight.name)) for weight in held]
@@ -105,6 +110,26 @@ class ModelAudit(AuditSource):
     def assigned(self, held: HeldWeight) -> int:
         """How often a weight was set by hand since this was asked first."""
         return assignments(held.owner)
+
+    def constrained(self, held: HeldWeight) -> bool:
+        """See `TrainingFacts`: it stays as it is now, and would not stay as it should be."""
+        constraint = getattr(held.owner, "constraint", None)
+        if constraint is None:
+            return False
+        expected, now = np.asarray(held.expected()), np.asarray(held.value())
+        held_ = np.broadcast_to(held.flags(), now.shape)
+        stays = np.allclose(np.asarray(constraint(now))[held_], now[held_], 1e-5)
+        before = np.where(held_, expected, now)
+        return stays and not np.allclose(np.asarray(constraint(before))[held_], before[held_], 1e-5)
+
+    def elsewhere(self, held: HeldWeight) -> bool:
+        """See `TrainingFacts`."""
+        if self._others is None:
+            models = [each for each in gc.get_objects() if issubclass(type(each), keras.Model)]
+            known = {id(each) for each in optimizers_of(self._model)}
+            others = {id(each): each for model in models for each in optimizers_of(model)}
+            self._others = [innermost(each) for key, each in others.items() if key not in known]
+        return any(trains(each, held.variable) and steps_of(each) > 0 for each in self._others)
 
 
 def audit_of(

@@ -41,12 +41,16 @@ class Facts:
         bypassed: the optimizer made updates of which its hook doesn't know these masks.
         still_trained: the optimizer trains the variable, and the step wasn't compiled anew since it
             was set not to be trainable.
+        constrained: what the constraint of the weight makes of it is what it is now.
+        elsewhere: the optimizer of another model has made updates, and trains the weight.
+        untrained: no optimizer that is known trains the weight.
         unmasked: the graph has an update of the variable that the masks don't go around.
         average: the optimizer's moving average of them, where it overwrites weights by it.
         decay: the optimizer's weight decay of this variable.
         rates: learning rates of each update in which they may have moved; several where it isn't
             known how many these were.
-        slots: what the optimizer keeps of some held elements, when they were held and now.
+        slots: what the optimizer keeps of some held elements, when they were held (NaN where it had
+            no slots then) and now.
         betas: the optimizer's factors, by which slots decay.
         updates: how many updates lie between the two.
     """
@@ -58,6 +62,9 @@ class Facts:
     replaced: bool = False
     bypassed: bool = False
     still_trained: bool = False
+    constrained: bool = False
+    elsewhere: bool = False
+    untrained: bool = False
     unmasked: bool = False
     average: Array | None = None
     decay: float = 0.0
@@ -136,6 +143,19 @@ def _faded(begin: Array, end: Array, facts: Facts) -> bool:
     return is_beta or len(begin) >= 4
 
 
+def _grows(facts: Facts) -> bool:
+    """A gradient arrived: without one no slot becomes larger."""
+    return any((abs(end) > 1.001 * abs(begin) + _TINY).any() for begin, end in facts.slots.values())
+
+
+def _still(facts: Facts) -> bool:
+    """No gradient ever arrived, so that no optimizer moved them."""
+    slots = [end for _, end in facts.slots.values() if end.size]
+    # Decay that could not be computed, and an average, need no gradient.
+    moves = bool(facts.decay) or facts.average is not None
+    return bool(slots) and not moves and all((abs(end) <= _TINY).all() for end in slots)
+
+
 def _decays_more(facts: Facts) -> bool:
     """Weight decay and momentum moved them, and weight decay did more of it."""
     decayed = (_decayed(facts, rates) for rates in facts.rates)
@@ -165,6 +185,13 @@ TABLE = (
     Cause("optimizer_replaced", (ENFORCED, DECLARED), lambda facts: facts.replaced),
     Cause("bypassed", (ENFORCED,), lambda facts: facts.bypassed),
     Cause("not_recompiled", (FLAG,), lambda facts: facts.still_trained),
+    Cause("constraint", (DECLARED, FLAG), lambda facts: facts.constrained),
+    Cause("written", (ENFORCED,), lambda facts: facts.held_by == ENFORCED),
+    Cause("another_model", (FLAG,), lambda facts: facts.elsewhere),
+    Cause("written", (FLAG,), lambda facts: facts.untrained),
     Cause("weight_decay", (DECLARED,), _decays_more),
     Cause("momentum", (DECLARED,), _fades),
+    Cause("another_model", (DECLARED,), lambda facts: facts.elsewhere and not facts.updates),
+    Cause("gradient", (DECLARED,), _grows),
+    Cause("written", (DECLARED,), _still),
 )

@@ -104,6 +104,12 @@ class TrainingFacts(Protocol):
     def assigned(self, held: Any) -> int:
         """How often the variable was set by hand since this was asked first."""
 
+    def constrained(self, held: Any) -> bool:
+        """Whether the constraint of a weight makes of what it should be what it is now."""
+
+    def elsewhere(self, held: Any) -> bool:
+        """Whether the optimizer of another model trains it, and has made updates."""
+
 
 class _Beginning(NamedTuple):
     """How it stood when some elements of a variable began to be held; what is large, weakly."""
@@ -214,6 +220,15 @@ class OptimizerCauses(CauseFinder):
         assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
         facts = Facts(was, current, _held_by(held), assigned)
         optimizer = self._training.optimizers()(held)
+        if facts.held_by != ENFORCED:
+            constrained, elsewhere = (
+                self._training.constrained(held),
+                self._training.elsewhere(held),
+            )
+            untrained = optimizer is None or not optimizer.trains(held)
+            facts = replace(
+                facts, constrained=constrained, elsewhere=elsewhere, untrained=untrained
+            )
         if optimizer is None:
             return facts
         if facts.held_by == ENFORCED:
@@ -318,10 +333,10 @@ def _faded(
     inside = np.isin(_channels_at(held.axis, begun.positions), channels)
     # None of a small channel among many may be in the sample: the others are like it.
     chosen = inside if inside.any() else np.ones_like(inside)
+    unknown = np.full(len(begun.positions), np.nan)
     return {
-        name: (slot[chosen], current[name][chosen])
-        for name, slot in begun.slots.items()
-        if name in current
+        name: (begun.slots.get(name, unknown)[chosen], slot[chosen])
+        for name, slot in current.items()
     }
 
 

@@ -87,15 +87,42 @@ def test_slots_that_fade():
         {"slots": {}},
         {"slots": {"_accumulators": (SLOT, SLOT)}},
         {"slots": {"_momentums": (SLOT, SLOT * -0.5)}},
-        {"slots": {"_momentums": (SLOT, SLOT * 0.35 + np.float32(0.01))}},
-        {"slots": {"_momentums": (SLOT * 0, SLOT * 0)}},
+        {"slots": {"_momentums": (SLOT, SLOT * 0.35 + np.float32(1e-5))}},
+        {"slots": {"_momentums": (SLOT * 0, SLOT * 0)}, "decay": 0.1},
+        {"slots": {"_momentums": (SLOT * 0, SLOT * 0)}, "average": WAS},
         {"slots": {"_momentums": (SLOT, SLOT * np.nan)}},
         {"slots": {"_momentums": (SLOT[:0], SLOT[:0])}},
     ],
-    ids=["at-once", "none", "constant", "sign", "gradients", "zero", "nan", "empty"],
+    ids=[
+        "at-once",
+        "none",
+        "constant",
+        "sign",
+        "gradients",
+        "zero-decay",
+        "zero-average",
+        "nan",
+        "empty",
+    ],
 )
 def test_slots_that_do_not_fade(settings):
     assert cause_of(momentum(**settings)) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "cause"),
+    [
+        (SLOT, SLOT * np.float32(1.1), "gradient"),
+        (SLOT, np.where(np.arange(SLOT.size) == 3, SLOT * 2, SLOT * 0.5), "gradient"),
+        (SLOT * 0, SLOT, "gradient"),
+        (SLOT * 0, SLOT * 0, "written"),
+        (SLOT * np.nan, SLOT * 0, "written"),
+        # Of slots that weren't there, no growth is known.
+        (SLOT * np.nan, SLOT, "unknown"),
+    ],
+)
+def test_slots_tell_a_gradient_from_what_wrote_beside_the_optimizer(begin, end, cause):
+    assert cause_of(momentum(slots={"_momentums": (begin, end)})) == cause
 
 
 def test_a_single_slot_has_to_fade_by_a_known_factor():
@@ -129,7 +156,18 @@ def test_the_larger_of_two(share, cause):
         ({"held_by": ENFORCED, "bypassed": True}, "bypassed"),
         ({"held_by": ENFORCED, "bypassed": True, "replaced": True}, "optimizer_replaced"),
         ({"held_by": ENFORCED, "assigned": True, "bypassed": True}, "loaded"),
-        ({"held_by": ENFORCED, "average": WAS + 1}, "unknown"),
+        ({"held_by": ENFORCED, "average": WAS + 1}, "written"),
+        ({"held_by": ENFORCED}, "written"),
+        ({"constrained": True}, "constraint"),
+        ({"constrained": True, "assigned": True}, "loaded"),
+        ({"held_by": FLAG, "constrained": True, "untrained": True}, "constraint"),
+        ({"held_by": FLAG, "constrained": True, "still_trained": True}, "not_recompiled"),
+        ({"held_by": FLAG, "elsewhere": True, "untrained": True}, "another_model"),
+        ({"held_by": FLAG, "elsewhere": True, "still_trained": True}, "not_recompiled"),
+        ({"held_by": FLAG, "untrained": True}, "written"),
+        ({"elsewhere": True}, "another_model"),
+        ({"elsewhere": True, "updates": 3}, "unknown"),
+        ({"untrained": True}, "unknown"),
         ({"held_by": ENFORCED, "unmasked": True}, "unmasked_update"),
         ({"held_by": DECLARED, "unmasked": True}, "unknown"),
     ],

@@ -85,6 +85,8 @@ class Training:
     now: Optimizer | None = field(default_factory=Optimizer)
     compiled: object = None
     count: int = 0
+    bounded: bool = False
+    others: bool = False
 
     def optimizers(self):
         return lambda held: self.now
@@ -94,6 +96,12 @@ class Training:
 
     def assigned(self, held):
         return self.count
+
+    def constrained(self, held):
+        return self.bounded
+
+    def elsewhere(self, held):
+        return self.others
 
 
 @pytest.fixture
@@ -320,11 +328,25 @@ def test_no_slots_are_asked_for_where_the_optimizer_does_not_go_on(causes, train
     assert not causes.facts(held, VIOLATED).slots
 
 
-def test_a_slot_that_is_gone_is_left_out(causes, training):
+def test_of_a_slot_that_is_new_the_beginning_is_not_known(causes, training):
     held = Weight()
     begun(causes, held)
     training.now.slots = lambda held, positions: {"velocity": positions}
-    assert causes.facts(held, VIOLATED).slots == {}
+    ((begin, now),) = causes.facts(held, VIOLATED).slots.values()
+    assert np.isnan(begin).all()
+    assert now.tolist() == [1, 5, 9, 13, 17, 21]
+
+
+@pytest.mark.parametrize(
+    ("held", "told"), [(Weight(flagged=True), True), (Weight(), True), (Weight(enforced=1), False)]
+)
+def test_constraint_and_other_models_matter_where_no_hook_holds(causes, training, held, told):
+    training.bounded = training.others = True
+    training.now.trained = False
+    training.now.applied = Applied()
+    begun(causes, held)
+    facts = causes.facts(held, VIOLATED)
+    assert (facts.constrained, facts.elsewhere, facts.untrained) == (told, told, told)
 
 
 def test_enforced_masks_need_a_hook(causes, training):
