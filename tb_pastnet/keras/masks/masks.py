@@ -24,12 +24,14 @@ class Masks(MaskCommands):
 
     Every element of a variable is free, frozen (held at its value) or pruned (held at zero), by two
     masks, in which 1 lets through: `kept` (0 = pruned) and `trainable` (0 = frozen). What is held
-    stays bit-identical under every optimizer of Keras, its weight decay, momentum, clipping, moving
-    averages, gradient accumulation and loss scaling. Held gradients are zeroed before clipping.
+    stays bit-identical under every optimizer of Keras, of whichever model, its weight decay,
+    momentum, clipping, moving averages, gradient accumulation and loss scaling. Held gradients are
+    zeroed before clipping. Masks are of weights: this is a view of those that the model has now.
 
     A change takes effect at once, also in steps that are traced; after a variable's first mask a
     step of your own has to be traced again, which `fit` does by itself. The masks are saved with
-    the model (.keras, .weights.h5, tf.train.Checkpoint); `pastnet.load_model` brings them back.
+    the model (.keras, .weights.h5, tf.train.Checkpoint), and copied and pickled with it;
+    `pastnet.load_model` brings them back.
 
     Under a MultiWorkerMirroredStrategy make them, and call what changes them, in every worker: what
     would set other masks than another worker is an error, in all of them.
@@ -37,9 +39,10 @@ class Masks(MaskCommands):
     Args:
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables. The
             masks that it carries already are taken up.
-        optimizer: the Keras optimizer that trains it. None: the one that it was compiled with.
+        optimizer: the Keras optimizer that trains it, whose slots `regrow` and `rewind` set. None:
+            the one that it was compiled with, and those that have updated its weights.
         enforce: False only declares the masks, to be watched by a Recorder and by `audit`: nothing
-            is written and no optimizer is needed.
+            is written.
 
     Attributes:
         kept: the kept mask of each variable by name, bool arrays; a copy at each access.
@@ -48,7 +51,7 @@ class Masks(MaskCommands):
         state: what a Recorder reads, and what is saved with the model.
 
     Raises:
-        InvalidArgument: the model isn't built, or there is no optimizer.
+        InvalidArgument: the model isn't built, or the optimizer is none of Keras.
         UnsupportedBackend: Keras doesn't run on TensorFlow.
 
     Example:
