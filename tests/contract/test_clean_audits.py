@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_pastnet.keras.masks.masks import Masks, load_model
+from tb_pastnet.keras.masks.load import load_model
+from tb_pastnet.keras.masks.masks import Masks
 from tests.planted import BIAS, KERNEL, At, Audited, build, fit, holes
 
 SGD, AdamW = keras.optimizers.SGD, keras.optimizers.AdamW

@@ -55,6 +55,7 @@ class Masks(MaskCommands):
         UnsupportedBackend: Keras doesn't run on TensorFlow.
 
     Example:
+        >>> import keras
         >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
         >>> model.compile("adam", "mse")
         >>> masks = Masks(model)
