@@ -15,6 +15,7 @@ import keras
 from tb_pastnet.keras.masks.carried import carry
 from tb_pastnet.keras.masks.optimizers import holding
 from tb_pastnet.keras.masks.traces import TRACED
+from tb_pastnet.record.failures import LOGGER
 
 
 @functools.cache
@@ -31,8 +32,12 @@ def open_doors() -> None:
 def _carrying(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        TRACED.add(self)
-        carry(self)
+        try:
+            TRACED.add(self)
+            carry(self)
+        except Exception as error:
+            # Whoever trains or saves goes on: it isn't said that the model has masks of its own.
+            LOGGER.warning("Could not let a model carry the masks of its weights: %s", error)
         return original(self, *args, **kwargs)
 
     return method

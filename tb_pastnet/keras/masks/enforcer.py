@@ -29,6 +29,7 @@ class MaskEnforcer:
     """Puts changes of masks in force once `enforces`; before, masks are only declared."""
 
     def __init__(self, model: Any, state: MaskState) -> None:
+        open_doors()
         self._model = model
         self._state = state
         self.enforces = False
@@ -45,7 +46,6 @@ class MaskEnforcer:
                 f"got {type(optimizer).__name__}. Pass the one that trains it, or only watch with "
                 f"enforce=False."
             )
-        open_doors()
         for each in optimizers:
             hook = install(innermost(each))
             self._hooks.add(hook)

@@ -87,6 +87,31 @@ def test_a_copy_of_what_is_only_declared_is_not_held(model):
     assert not Masks(other, enforce=False).trainable["dense/kernel"].any()
 
 
+def test_declared_masks_are_copied_in_a_process_that_holds_none():
+    program = (
+        "import copy, keras, tb_pastnet as pastnet\n"
+        "model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(2)])\n"
+        "pastnet.Masks(model, enforce=False).freeze('dense/kernel')\n"
+        "other = pastnet.Masks(copy.deepcopy(model), enforce=False)\n"
+        "print(other.trainable['dense/kernel'].sum())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[-1] == "0"
+
+
+def test_what_can_not_carry_masks_trains_on(model, caplog, monkeypatch):
+    masks = hold(model)
+    other = other_model(model, "nested")
+    other.compile("sgd", "mse")
+    monkeypatch.setattr("tb_pastnet.keras.masks.doors.carry", lambda model: 1 / 0)
+    with caplog.at_level(logging.WARNING, "tb_pastnet"):
+        train(other)
+    assert "Could not let a model carry the masks of its weights: division by" in caplog.text
+    assert masks.sparsity() == masks.zeros() > 0
+
+
 def test_a_model_without_masks_is_copied_by_keras_alone(model):
     hold(model)
     other = keras.Sequential([keras.Input((6,)), keras.layers.Dense(2)])
