@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -53,7 +54,7 @@ class ModelAudit(AuditSource):
         self._key: Any = None
         self._function: Any = None
         # Optimizers of other models, looked for at most once a check.
-        self._others: list[Any] | None = None
+        self._others: weakref.WeakSet[Any] | None = None
 
     def held(self, weight: TFWeight) -> HeldWeight:
         """See `AuditSource`."""
@@ -117,10 +118,10 @@ class ModelAudit(AuditSource):
         if constraint is None:
             return False
         expected, now = np.asarray(held.expected()), np.asarray(held.value())
-        held_ = np.broadcast_to(held.flags(), now.shape)
-        stays = np.allclose(np.asarray(constraint(now))[held_], now[held_], 1e-5)
-        before = np.where(held_, expected, now)
-        return stays and not np.allclose(np.asarray(constraint(before))[held_], before[held_], 1e-5)
+        at = np.broadcast_to(held.flags(), now.shape)
+        stays = np.allclose(np.asarray(constraint(now))[at], now[at], 1e-5)
+        before = np.where(at, expected, now)
+        return stays and not np.allclose(np.asarray(constraint(before))[at], before[at], 1e-5)
 
     def elsewhere(self, held: HeldWeight) -> bool:
         """See `TrainingFacts`."""
@@ -128,7 +129,9 @@ class ModelAudit(AuditSource):
             models = [each for each in gc.get_objects() if issubclass(type(each), keras.Model)]
             known = {id(each) for each in optimizers_of(self._model)}
             others = {id(each): each for model in models for each in optimizers_of(model)}
-            self._others = [innermost(each) for key, each in others.items() if key not in known]
+            inner = [innermost(each) for key, each in others.items() if key not in known]
+            # Weak, as they may be large.
+            self._others = weakref.WeakSet(inner)
         return any(trains(each, held.variable) and steps_of(each) > 0 for each in self._others)
 
 
