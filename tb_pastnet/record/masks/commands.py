@@ -109,8 +109,8 @@ class MaskCommands:
             UnknownName: a name that fits no variable, or several.
         """
         options = {"scope": scope, "structured": structured}
-        self._prune_by(pruning_rules.smallest, variables, sparsity, **options)
-        self._warn_if_more(sparsity, structured, variables)
+        if not self._prune_by(pruning_rules.smallest, variables, sparsity, **options):
+            self._warn_if_more(sparsity, structured, variables)
 
     def prune_blocks(self, name: object, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
@@ -294,8 +294,8 @@ class MaskCommands:
         variables: object,
         *arguments: Any,
         **options: Any,
-    ) -> None:
-        """Prunes what a rule chooses of several weights together; None: of all kernels."""
+    ) -> bool:
+        """Prunes what a rule chooses of several weights together, None: of all kernels; if any."""
         with self._at_once():
             weights = self._prunable(variables)
             for edited in weights:
@@ -303,9 +303,12 @@ class MaskCommands:
             masks = [weight.read() for weight in weights]
             prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
             chosen = rule(prunable, *arguments, **options)
+            changed = False
             for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True):
                 if (old != kept).any():
                     weight.write_kept(kept, trainable)
+                    changed = True
+            return changed
 
 
 class EditedWeight(WeightMasks):
