@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.masks.doors import open_doors
 from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.optimizers import (
     Hook,
@@ -19,6 +18,7 @@ from tb_pastnet.keras.masks.optimizers import (
     install,
     slots_of,
 )
+from tb_pastnet.keras.masks.patches import patch_keras
 from tb_pastnet.keras.masks.traces import retrace
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
@@ -29,7 +29,7 @@ class MaskEnforcer:
     """Puts changes of masks in force once `enforces`; before, masks are only declared."""
 
     def __init__(self, model: Any, state: MaskState) -> None:
-        open_doors()
+        patch_keras()
         self._model = model
         self._state = state
         self.enforces = False

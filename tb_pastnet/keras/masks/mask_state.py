@@ -18,7 +18,7 @@ import tensorflow as tf
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.refusals import refuse_lora
-from tb_pastnet.keras.masks import traces
+from tb_pastnet.keras.masks.traces import retrace
 from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.weights import TFWeight, network, shown
 from tb_pastnet.keras.strategies import check_agreed
@@ -125,7 +125,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         # Not now: Keras may load the masks before the weights.
         MASKS.settle_by(self._settle)
         MASKS.version += 1
-        traces.retrace([masks.variable for masks in self.masked.values()])
+        retrace([masks.variable for masks in self.masked.values()])
 
     def _check_fits(self, name: str, shape: tuple[int, ...]) -> None:
         weight = self.weights.get(name)

@@ -105,7 +105,7 @@ def test_what_can_not_carry_masks_trains_on(model, caplog, monkeypatch):
     masks = hold(model)
     other = other_model(model, "nested")
     other.compile("sgd", "mse")
-    monkeypatch.setattr("tb_pastnet.keras.masks.doors.carry", lambda model: 1 / 0)
+    monkeypatch.setattr("tb_pastnet.keras.masks.patches.carry", lambda model: 1 / 0)
     with caplog.at_level(logging.WARNING, "tb_pastnet"):
         train(other)
     assert "Could not let a model carry the masks of its weights: division by" in caplog.text

@@ -1,6 +1,6 @@
 """The methods of Keras that masks have to know of: those that update, compile, save and copy.
 
-They are changed once, when the first masks come to hold weights in a process.
+They are patched once, when the first masks are made in a process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tb_pastnet.record.failures import LOGGER
 
 
 @functools.cache
-def open_doors() -> None:
+def patch_keras() -> None:
     """Holds masks in all updates of this process, and lets models and their copies carry them."""
     keras.optimizers.Optimizer.apply = holding(keras.optimizers.Optimizer.apply)
     for name in ("make_train_function", "save", "save_weights"):
@@ -58,7 +58,7 @@ def _reducing(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _copied(masks: bytes, enforced: bool, function: Callable[..., Any], *arguments: Any) -> Any:
     """Makes a model as Keras does, with masks."""
-    from tb_pastnet.keras.masks.masks import Masks  # these open the doors
+    from tb_pastnet.keras.masks.masks import Masks  # they patch
 
     model = function(*arguments)
     state = Masks(model, enforce=enforced).state
