@@ -71,7 +71,7 @@ class HeldWeight:
                 if self.here
                 else EAGER.variable(self.value, "pastnet_held")
             )
-        parts = (masks, None if masks is None else masks.reference, self.reference)
+        parts = (masks, None if masks is None else masks.expected, self.reference)
         if any(new is not old for new, old in zip(parts, self._parts, strict=True)):
             self.version += 1
         held = None if masks is None else hash(masks.through.numpy().tobytes())
@@ -88,9 +88,12 @@ class HeldWeight:
         """What held elements should be: a tensor."""
         if self.masks is None:
             return tf.convert_to_tensor(self.reference)
+        held = self.masks.expected
+        if held is None:
+            held = tf.zeros(self.variable.shape, self.variable.dtype)
         if self.reference is None:
-            return self.masks.held_value()
-        return tf.where(self.masks.through, self.reference, self.masks.held_value())
+            return tf.convert_to_tensor(held)
+        return tf.where(self.masks.through, self.reference, held)
 
     def held(self) -> Any:
         """Which elements are held, a bool tensor; None where all are."""

@@ -28,12 +28,11 @@ _SMALL = 1 << 16
 
 
 class VariableMasks:
-    """The masks of one variable, and the values that its frozen elements had when they were held.
+    """The masks of one variable, and the values that its held elements have.
 
-    Elsewhere the `reference` means nothing; it is None before anything is frozen. Updates put it
-    back, or the value before them where the variable was set by hand since. `hooks` are those of
-    the optimizers that update the variable; `fresh` is whether older traces lack something that is
-    there now.
+    Updates put back what is `held`: zero where pruned, the value of then where frozen; elsewhere it
+    means nothing. It is None before anything is frozen. `hooks` are those of the optimizers that
+    update the variable; `fresh` is whether older traces lack something that is there now.
     """
 
     def __init__(self, variable: tf.Variable, *, enforced: bool = True) -> None:
@@ -41,15 +40,16 @@ class VariableMasks:
         self.enforced = enforced
         self.generation = 0
         self.fresh = True
-        self.reference: Any = None
+        self.held: Any = None
         self.hooks: weakref.WeakSet[Any] = weakref.WeakSet()
+        # What was held before it was set by hand: an audit tells of that.
+        self._before: Any = None
         shape = variable.shape
         size = shape if shape.num_elements() <= _SMALL else ()
         self._zeros = np.zeros(size, variable.dtype.as_numpy_dtype)
         with tf.init_scope(), scope_of(variable):
             self.kept = tf.Variable(np.ones(shape, bool), trainable=False, name="kept")
             self.through = tf.Variable(np.ones(shape, bool), trainable=False, name="through")
-            self._by_hand = tf.Variable(False, trainable=False, name="by_hand")
         # They live as long as the variable.
         setattr(variable, _MARK, self)
         tell_assignments(variable, self.let_be)
@@ -61,40 +61,52 @@ class VariableMasks:
 
     def write(self, kept: Mask, trainable: Mask) -> None:
         """Sets both masks. What is frozen only now is held at its current value."""
-        if (kept & ~trainable).any():
-            were_kept, were_trainable = self.read()
-            self._refer(were_kept & ~were_trainable)
+        frozen = kept & ~trainable
+        already = self._frozen() & frozen
+        if self._before is not None:
+            self._before = np.where(already, self._before, self._at_now(frozen))
+        self._hold(frozen, already)
         self.kept.assign(kept)
         self.through.assign(kept & trainable)
 
-    def held_value(self) -> Any:
-        """What held elements should be, a tensor: zero where pruned, else the reference."""
-        if self.reference is None:
-            return tf.zeros(self.variable.shape, self.variable.dtype)
-        return tf.where(self.kept, tf.convert_to_tensor(self.reference), self._zeros)
+    @property
+    def expected(self) -> Any:
+        """What held elements were before anyone set them by hand; None: all are zero."""
+        return self.held if self._before is None else self._before
 
     def put_back(self) -> None:
         """Sets what is held to what it should be."""
         self.restore(self.variable, tf.convert_to_tensor(self.through), self.held_now())
 
     def let_be(self) -> None:
-        """Takes what is frozen as it is set by hand: an update shall not undo a loading."""
-        self._by_hand.assign(True)
+        """Takes what is frozen as it was set by hand: an update shall not undo a loading."""
+        if self._before is None and self.held is not None:
+            self._before = self.held.numpy()
+        self._hold(self._frozen())
 
     def refer_anew(self) -> None:
         """Takes what is frozen at its current value, as after weights were loaded."""
-        if not (self.through.numpy() | ~self.kept.numpy()).all():
-            self._refer(np.zeros(self.variable.shape, bool))
-            self._by_hand.assign(False)
+        self._before = None
+        self._hold(self._frozen())
 
-    def _refer(self, already: Mask) -> None:
-        value = tf.convert_to_tensor(self.variable)
-        if self.reference is None:
+    def _frozen(self) -> Mask:
+        frozen: Mask = self.kept.numpy() & ~self.through.numpy()
+        return frozen
+
+    def _hold(self, frozen: Mask, already: Mask | None = None) -> None:
+        """Holds what is frozen at its current value, but what was frozen already."""
+        if self.held is None:
+            if not frozen.any():
+                return
             with tf.init_scope(), scope_of(self.variable):
-                self.reference = tf.Variable(self.variable.numpy(), trainable=False)
+                self.held = tf.Variable(np.asarray(self._at_now(frozen)), trainable=False)
             self.fresh = True
         else:
-            self.reference.assign(tf.where(already, self.reference, value))
+            value = self._at_now(frozen)
+            self.held.assign(value if already is None else tf.where(already, self.held, value))
+
+    def _at_now(self, frozen: Mask) -> Any:
+        return tf.where(frozen, tf.convert_to_tensor(self.variable), self._zeros)
 
     def mask_gradient(self, gradient: tf.Tensor, through: tf.Tensor) -> Any:
         """The gradient with zeros at what is held, also NaN; `through` is read once for many."""
@@ -105,14 +117,8 @@ class VariableMasks:
         return tf.where(through, gradient, tf.cast(self._zeros, gradient.dtype))
 
     def held_now(self) -> Any:
-        """What is held, taken before an update: a copy, as `identity` would share the storage."""
-        return tf.where(self.kept, self._frozen_now(), self._zeros)
-
-    def _frozen_now(self) -> Any:
-        value = tf.convert_to_tensor(self.variable)
-        if self.reference is None:
-            return value
-        return tf.where(self._by_hand, value, tf.convert_to_tensor(self.reference))
+        """What an update puts back, a tensor; a scalar zero may stand for a large one."""
+        return tf.convert_to_tensor(self._zeros if self.held is None else self.held)
 
     @staticmethod
     def restore(variable: tf.Variable, through: tf.Tensor, held: tf.Tensor) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import tensorflow as tf
 
 _METHODS = ("assign", "_restore_from_tensors")
 _NOT_BY_HAND = ("keras.src.optimizers", "keras.src.backend.tensorflow.optimizer", "tb_pastnet.")
+_ON_THE_WAY = ("keras.src.backend.common.", "keras.src.backend.tensorflow.core", __name__)
 
 
 def _nothing() -> None:
@@ -26,13 +28,23 @@ class _Counted:
         self.tell: Callable[[], None] = _nothing
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        assigned = self._method(*args, **kwargs)
         # Whatever fails here, it isn't the user's assignment.
         with suppress(Exception):
-            caller = str(sys._getframe(1).f_globals.get("__name__"))
-            if tf.executing_eagerly() and not caller.startswith(_NOT_BY_HAND):
+            if tf.executing_eagerly() and _by_hand(sys._getframe(1)):
                 self.count += 1
                 self.tell()
-        return self._method(*args, **kwargs)
+        return assigned
+
+
+def _by_hand(caller: FrameType | None) -> bool:
+    """Whether code of a user or of a layer called, maybe by way of a keras.Variable."""
+    while caller is not None:
+        module = str(caller.f_globals.get("__name__"))
+        if not module.startswith(_ON_THE_WAY):
+            return not module.startswith(_NOT_BY_HAND)
+        caller = caller.f_back
+    return True
 
 
 def assignments(variable: tf.Variable) -> int:
@@ -44,7 +56,7 @@ def assignments(variable: tf.Variable) -> int:
 
 
 def tell_assignments(variable: tf.Variable, tell: Callable[[], None]) -> None:
-    """Calls a function before each of these from now on."""
+    """Calls a function after each of these from now on."""
     for method in _counted(variable):
         method.tell = tell
 
