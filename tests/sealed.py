@@ -22,7 +22,10 @@ EIGHT = (
     "kept",
     "trainable",
 )
-"""The statistics that have a number; all of version 1."""
+"""The statistics of version 1, with a number each."""
+
+NUMBERED = (*EIGHT, "nonfinite_count")
+
 
 NEAR = {"past_norm": "norm", "delta_max": "delta_norm"}
 
@@ -32,6 +35,15 @@ def sealed(payload: bytes, *, version: int, kind: int, tag: str, step: int, line
     place = struct.pack("<BBHqI", version, kind, 0, step, lineage) + tag.encode() + b"\0"
     crc = zlib.crc32(place + payload)
     return struct.pack("<4sBBHI", b"PAST", version, kind, 0, crc) + payload
+
+
+def as_counts(codes: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    """Count codes of the whole numbers that codes of values stand for, NaN (32766) aside."""
+    # None is of 2**60 or more elements.
+    numbers = np.rint(2.0 ** (np.clip(codes, -9999, 960) / 16.0)) * (codes != -32768)
+    above = np.minimum(16384 + 512 * np.log2(np.maximum(numbers, 1) / 49152), 32765)
+    found = np.where(numbers <= 49152, numbers - 32768, np.rint(above))
+    return np.where(codes == 32766, codes, found).astype(np.int16)
 
 
 def counted(data: bytes) -> bytes:
@@ -44,8 +56,8 @@ def heads(names: Sequence[str], near: Mapping[str, str] = NEAR) -> bytes:
     written = b""
     for name in names:
         predicted = name in near
-        if name in EIGHT:
-            written += varint.encode([2 * (EIGHT.index(name) + 1) + predicted])
+        if name in NUMBERED:
+            written += varint.encode([2 * (NUMBERED.index(name) + 1) + predicted])
         elif name.startswith("number "):
             written += varint.encode([2 * int(name[7:]) + predicted])
         else:

@@ -7,6 +7,8 @@ ratio of two values is a difference of two codes.
 Precision: the nearest of 16 codes an octave is at most 2**(1/32) away, so a value is right within
 2.2 %, and a ratio of two values within 4.5 % (2**(1/16) = 1.0443), over the whole range of a
 double. Zero, infinity and NaN have codes of their own: a value other than zero never becomes zero.
+
+Counts have a grid of theirs, exact up to 49,152 and within 0.07 % above.
 """
 
 from __future__ import annotations
@@ -23,8 +25,12 @@ PRECISION = 2 ** (1 / (2 * CODES_PER_OCTAVE)) - 1
 ZERO = -32768
 NAN = 32766
 INFINITE = 32767
+EXACT = 49_152
+"""Counts up to this have a code each."""
+
 _LARGEST = 1024 * CODES_PER_OCTAVE - 1
 _ORDINARY = (1 << 14) - 1
+_COUNTS_PER_OCTAVE = 512
 
 _CELL = 16
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
@@ -103,6 +109,27 @@ def dequantize(codes: npt.ArrayLike) -> Floats:
     values[array == INFINITE] = np.inf
     values[array == NAN] = np.nan
     return values
+
+
+def quantize_counts(counts: npt.ArrayLike) -> Codes:
+    """Rounds counts to int16 codes of their own; 0 becomes `ZERO`, NaN `NAN`."""
+    array = np.asarray(counts, np.float64)
+    known = np.where(np.isnan(array), 0, array)
+    octaves = np.log2(np.maximum(known, EXACT) / EXACT)
+    above = ZERO + EXACT + np.rint(_COUNTS_PER_OCTAVE * octaves)
+    codes = np.where(known > EXACT, np.minimum(above, NAN - 1), ZERO + np.minimum(known, EXACT))
+    codes[np.isnan(array)] = NAN
+    return codes.astype(np.int16)
+
+
+def dequantize_counts(codes: npt.ArrayLike) -> Floats:
+    """Gives the counts that codes of `quantize_counts` stand for, float64."""
+    array = np.asarray(codes, np.int16)
+    numbers = array.astype(np.float64) - ZERO
+    octaves = np.maximum(numbers - EXACT, 0) / _COUNTS_PER_OCTAVE
+    values = np.where(numbers > EXACT, np.rint(EXACT * np.exp2(octaves)), numbers)
+    values[array == NAN] = np.nan
+    return np.asarray(values)
 
 
 def ratio_codes(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Codes:

@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.quantize import Codes, keep_one, quantize
+from tb_pastnet.core.quantize import (
+    Codes,
+    dequantize,
+    dequantize_counts,
+    keep_one,
+    quantize,
+    quantize_counts,
+)
 from tb_pastnet.errors import InvalidArgument
 
 
@@ -23,12 +30,14 @@ class Statistic(NamedTuple):
         name: in records, answers and tables.
         meaning: what it is, as docs/record_format.md has it.
         share: it is in [0, 1], and 0 and 1 are exact.
+        whole: it is a count, see `quantize_counts`.
         near: the statistic whose codes are nearly the same, so that a record stores the difference.
     """
 
     name: str
     meaning: str
     share: bool = False
+    whole: bool = False
     near: str | None = None
 
 
@@ -38,7 +47,7 @@ TABLE = (
     Statistic("delta_norm", "‖w − w_past‖₂ over elements finite in both"),
     Statistic("delta_max", "largest |w − w_past| of these", near="delta_norm"),
     Statistic("changed", "share of elements whose value changed", True),
-    Statistic("nonfinite", "number of elements that are NaN or infinite"),
+    Statistic("nonfinite", "number of elements that are NaN or infinite", whole=True),
     Statistic("kept", "share of elements that the kept mask lets through", True),
     Statistic("trainable", "share of elements that are kept and that an update may change", True),
 )
@@ -52,6 +61,7 @@ NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = ma
     ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable"),
 )
 SHARES = tuple(row for row, statistic in enumerate(TABLE) if statistic.share)
+COUNTS = tuple(row for row, statistic in enumerate(TABLE) if statistic.whole)
 
 Floats = npt.NDArray[np.float64]
 
@@ -95,7 +105,10 @@ def channel_statistics(
 
 
 def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
-    """Rounds rows of statistics to the codes that a record stores; shares keep 0 and 1 exact."""
+    """Rounds rows of statistics to the codes that a record stores.
+
+    Shares keep 0 and 1 exact; counts are exact up to `quantize.EXACT`.
+    """
     array = np.asarray(statistics)
     if array.ndim == 0 or array.shape[0] != len(STATISTICS):
         raise InvalidArgument(
@@ -105,7 +118,14 @@ def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
     codes = quantize(array)
     for row in SHARES:
         keep_one(codes[row], array[row])
+    for row in COUNTS:
+        codes[row] = quantize_counts(array[row])
     return codes
+
+
+def dequantize_statistic(row: int, codes: npt.ArrayLike) -> Floats:
+    """Gives the float64 values of codes of the statistic of a row."""
+    return (dequantize_counts if row in COUNTS else dequantize)(codes)
 
 
 def _norm(values: Floats) -> Floats:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.quantize import NAN, Codes
+from tb_pastnet.core.quantize import NAN, Codes, dequantize, quantize_counts
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import limits, planes, varint
 from tb_pastnet.format.envelope import Kind, seal, unseal, version_of
@@ -182,6 +182,10 @@ def _restore_alike(
     for predicted, base in layout.predicted:
         if predicted in rows:
             words[predicted] += words[base]
+    for row in layout.rounded:
+        if row in rows:
+            values = dequantize(words[row].view(np.int16))
+            words[row] = quantize_counts(np.rint(values)).view(np.uint16)
 
 
 def _check(block: Block) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from tb_pastnet.core.statistics import STATISTICS, TABLE
+from tb_pastnet.core.statistics import COUNTS, STATISTICS, TABLE
 from tb_pastnet.format import limits, varint
 
 Rows = tuple[int, ...]
@@ -20,8 +20,12 @@ ROWS: Rows = tuple(range(len(STATISTICS)))
 
 _NUMBERED = (
     "norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable",
+    "nonfinite_count",
 )  # fmt: skip
-"""Names that are stored as a number. Those of version 1, for good; it may grow at its end."""
+"""Names that are stored as a number, for good; it may grow at its end. Version 1 has eight."""
+
+_STORED = tuple(f"{each.name}_count" if each.whole else each.name for each in TABLE)
+"""The names that planes have: what was rounded as values are had the one without `_count`."""
 
 
 class Head(NamedTuple):
@@ -35,17 +39,21 @@ class Layout(NamedTuple):
     """What the planes of a block are to this version; of each its row, None where it can't be used.
 
     `predicted` are pairs of rows: of a statistic, and of the one that its plane differs from.
-    `unknown` are names of the statistics that can't be used.
+    `rounded` are rows of counts that are stored as codes of values; `unknown` are names of the
+    statistics that can't be used.
     """
 
     rows: tuple[int | None, ...]
     predicted: tuple[tuple[int, int], ...]
+    rounded: tuple[int, ...]
     unknown: tuple[str, ...]
 
     @classmethod
     def of(cls, heads: Sequence[Head]) -> Layout:
         """The layout that heads stand for."""
-        known_rows = {name: row for row, name in enumerate(STATISTICS)}
+        known_rows = {
+            name: row for names in (STATISTICS, _STORED) for row, name in enumerate(names)
+        }
         rows: list[int | None] = []
         predicted = []
         for name, predictor in heads:
@@ -55,13 +63,21 @@ class Layout(NamedTuple):
                 predicted.append((row, base))
             rows.append(row if predictor is None or base is not None else None)
         unknown = tuple(head.name for head, row in zip(heads, rows, strict=True) if row is None)
-        return cls(tuple(rows), tuple(predicted), unknown)
+        named = {head.name for head in heads}
+        rounded = tuple(row for row in COUNTS if STATISTICS[row] in named)
+        return cls(tuple(rows), tuple(predicted), rounded, unknown)
 
 
-VERSION_1 = Layout.of([Head(name, {1: 0, 3: 2}.get(plane)) for plane, name in enumerate(_NUMBERED)])
+_EIGHT = [Head(name, {1: 0, 3: 2}.get(plane)) for plane, name in enumerate(_NUMBERED[:8])]
+VERSION_1 = Layout.of(_EIGHT)
 """Blocks without heads: past_norm predicted by norm, delta_max by delta_norm."""
 
-WRITTEN = Layout.of([Head(s.name, STATISTICS.index(s.near) if s.near else None) for s in TABLE])
+WRITTEN = Layout.of(
+    [
+        Head(name, STATISTICS.index(each.near) if each.near else None)
+        for name, each in zip(_STORED, TABLE, strict=True)
+    ]
+)
 """All statistics, in the order of `TABLE`, which has each behind the one that it is near to."""
 
 
@@ -69,7 +85,7 @@ def encode_heads() -> bytes:
     """The heads of `WRITTEN`, behind their number of bytes."""
     heads = bytearray()
     predictors = dict(WRITTEN.predicted)
-    for row, name in enumerate(STATISTICS):
+    for row, name in enumerate(_STORED):
         number = _NUMBERED.index(name) + 1 if name in _NUMBERED else 0
         heads += varint.encode([2 * number + (row in predictors)])
         if not number:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import asdict, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.tables import Columns, Labels
 from tb_pastnet.reader.violation_list import mark, violations_of
 
-_DIGITS = 4
+COUNTS_EXACT = {statistics.STATISTICS[row]: ".0f" for row in statistics.COUNTS}
+"""Formats of columns whose numbers aren't rounded for people."""
 
 
 def layer_view(
@@ -115,7 +117,10 @@ def channel_records(series: RecordSeries, state: channel_states.States) -> dict[
         "past_steps": series.past_steps.tolist(),
         "state": [channel_states.NAMES[code] for code in plain],
         "violated": ((state[:, 0] & channel_states.VIOLATED) != 0).tolist(),
-        **{name: _rounded(values[:, 0]) for name, values in _values(series).items()},
+        **{
+            name: _rounded(values[:, 0], COUNTS_EXACT.get(name, ".4g"))
+            for name, values in _values(series).items()
+        },
         "changes": [
             {
                 "step": int(series.steps[row]),
@@ -127,22 +132,19 @@ def channel_records(series: RecordSeries, state: channel_states.States) -> dict[
     }
 
 
-def _rounded(values: Floats) -> list[float | None]:
-    """Values for people: four digits, None where JSON has no number."""
-    return [float(f"{v:.{_DIGITS}g}") if math.isfinite(v) else None for v in values.tolist()]
+def _rounded(values: Floats, digits: str = ".4g") -> list[float | None]:
+    """Values for people: of some format, None where JSON has no number."""
+    return [float(f"{v:{digits}}") if math.isfinite(v) else None for v in values.tolist()]
 
 
 def record_columns(
     series: RecordSeries,
     state: channel_states.States,
     first_channel: int = 0,
-    *,
-    exact: bool = False,
 ) -> Columns:
     """The records of a variable as a table, a row for each record and channel.
 
-    The states are uint8 (records, channels). Counts are whole numbers unless they stay `exact`, as
-    they are stored.
+    The states are uint8 (records, channels).
     """
     _, records, channels = series.codes.shape
     return {
@@ -151,15 +153,13 @@ def record_columns(
         "channel": np.tile(np.arange(first_channel, first_channel + channels), records),
         "state": Labels(channel_states.NAMES, (state & np.uint8(channel_states.STATE)).ravel()),
         "violated": ((state & np.uint8(channel_states.VIOLATED)) != 0).ravel(),
-        **{name: values.ravel() for name, values in _values(series, exact=exact).items()},
+        **{name: values.ravel() for name, values in _values(series).items()},
     }
 
 
-def _values(series: RecordSeries, *, exact: bool = False) -> dict[str, Floats]:
+def _values(series: RecordSeries) -> dict[str, Floats]:
     """The relative delta and all statistics by name, float64 (records, channels) each."""
-    values = dequantize(series.codes)
-    if not exact:
-        values[statistics.NONFINITE] = np.rint(values[statistics.NONFINITE])
+    values = map(statistics.dequantize_statistic, count(), series.codes)
     return {
         "relative_delta": dequantize(channel_states.relative_delta(series.codes)),
         **dict(zip(statistics.STATISTICS, values, strict=True)),

@@ -53,7 +53,7 @@ class Records:
     """What was recorded of a variable, one row a record and one column a channel.
 
     Every array is read when it is asked for, and is the caller's own. Values are right within
-    2.2 %; zeros, and ones of shares, are exact. NaN stands for what isn't known.
+    2.2 %; zeros, ones of shares and counts are exact. NaN stands for what isn't known.
 
     Attributes:
         shape: the shape of the variable.
@@ -120,7 +120,7 @@ class Records:
     @property
     def nonfinite(self) -> Floats:
         """float64 (records, channels), how many elements are NaN or infinite."""
-        return np.rint(self._statistic(statistics.NONFINITE))
+        return self._statistic(statistics.NONFINITE)
 
     @property
     def kept(self) -> Floats:
@@ -212,7 +212,7 @@ class Records:
         return self._reader.series(self._name)
 
     def _statistic(self, row: int) -> Floats:
-        return dequantize(self._series().codes[row])
+        return statistics.dequantize_statistic(row, self._series().codes[row])
 
 
 class Variable(Records):

@@ -10,7 +10,13 @@ from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK, figures_of
 from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
-from tb_pastnet.reader.layer_view import channel_view, first_after, layer_view, record_columns
+from tb_pastnet.reader.layer_view import (
+    COUNTS_EXACT,
+    channel_view,
+    first_after,
+    layer_view,
+    record_columns,
+)
 from tb_pastnet.reader.notes import Notes, listed
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
@@ -237,7 +243,7 @@ def export(query: Query) -> Answer | NotModified:
         # All that single precision holds: a cosine is mostly nearly 1.
         return csv_answer(csv_pieces([Function(series).columns()], ".7g"))
     if "layer" in query.arguments:
-        return csv_answer(csv_pieces(_layer_tables(query), ".4g"))
+        return csv_answer(csv_pieces(_layer_tables(query), ".4g", COUNTS_EXACT))
     reader = query.run()
     _check_lines(len(reader.run.axis.steps) * len(reader.run.layers))
     return csv_answer(overview_csv(figures_of(reader, query.threshold())))
@@ -262,7 +268,7 @@ def _layer_tables(query: Query) -> Iterator[Columns]:
     for start in range(first, max(stop, first + 1), count):
         part = slice(start, min(start + count, stop))
         cut = series.part(part, channels)
-        yield record_columns(cut, state[part, channels], channels.start, exact=True)
+        yield record_columns(cut, state[part, channels], channels.start)
 
 
 def _check_lines(count: int) -> None:

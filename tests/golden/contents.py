@@ -197,7 +197,7 @@ def function_change(name: str) -> FunctionChange:
 def messages() -> dict[str, bytes]:
     """Each golden file's name and its bytes, as today's codec writes them."""
     return {
-        "channels.bin": encode_block(block(), tag=CHANNELS, lineage=LINEAGE),
+        "channels_counts.bin": encode_block(block(), tag=CHANNELS, lineage=LINEAGE),
         "channels_later.bin": sealed.block(
             later(), near={"größe": "norm"}, tag=CHANNELS, step=LAST_STEP, lineage=LINEAGE
         ),

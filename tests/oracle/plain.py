@@ -68,7 +68,7 @@ class Recorded:
         self.delta_norm = code(_norm(delta))
         self.delta_max = code(np.abs(delta).max(axis=2))
         self.changed = share(~same)
-        self.nonfinite = code((~good).sum(axis=2).astype(np.float64))
+        self.nonfinite = (~good).sum(axis=2)
         self.kept = share(kept[self.steps])
         self.trainable = share(free[self.steps])
         self.finite = np.asarray(good.all(axis=2), bool)

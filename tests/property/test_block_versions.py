@@ -10,16 +10,16 @@ from tb_pastnet.core.quantize import NAN
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.block import decode_block, open_block, restore
-from tests.sealed import EIGHT, block, block_payload, sealed
+from tests.sealed import EIGHT, NUMBERED, as_counts, block, block_payload, sealed
 
 PLACE = {"tag": "channels/w", "step": 1000, "lineage": 1}
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 9))
 NAMES = st.lists(
-    st.one_of(st.sampled_from(EIGHT), st.text(min_size=1, max_size=9), st.just("number 77")),
+    st.one_of(st.sampled_from(NUMBERED), st.text(min_size=1, max_size=9), st.just("number 77")),
     min_size=1,
     max_size=10,
     unique=True,
-)
+).filter(lambda names: not {"nonfinite", "nonfinite_count"} <= {*names})
 
 
 @st.composite
@@ -39,10 +39,14 @@ def planes(draw, names=NAMES):
 def test_statistics_that_are_known_come_back_and_no_others(drawn):
     codes, near = drawn
     found = decode_block(block(codes, near=near, **PLACE), **PLACE)
-    usable = {name for name in codes if name in STATISTICS and near.get(name, name) in STATISTICS}
+    usable = {name for name in codes if name in NUMBERED and near.get(name, name) in NUMBERED}
     assert set(found.unknown) == set(codes) - usable
     for row, name in enumerate(STATISTICS):
         expected = codes[name] if name in usable else np.int16(NAN)
+        if name == "nonfinite":
+            expected = as_counts(np.asarray(expected))
+            if "nonfinite_count" in usable:
+                expected = codes["nonfinite_count"]
         np.testing.assert_array_equal(
             found.codes[row], np.broadcast_to(expected, found.codes[row].shape)
         )
@@ -61,9 +65,10 @@ def test_versions_hold_the_same_and_rows_alone_are_as_among_all(drawn, rows):
         for version in found[1:]:
             np.testing.assert_array_equal(getattr(version, name), getattr(found[0], name))
     for row, name in enumerate(EIGHT):
-        np.testing.assert_array_equal(found[0].codes[row], codes[name])
-        np.testing.assert_array_equal(found[1].codes[row], codes[name])
-        assert row not in rows or (found[2].codes[row] == codes[name]).all()
+        expected = as_counts(codes[name]) if name == "nonfinite" else codes[name]
+        np.testing.assert_array_equal(found[0].codes[row], expected)
+        np.testing.assert_array_equal(found[1].codes[row], expected)
+        assert row not in rows or (found[2].codes[row] == expected).all()
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -88,6 +88,17 @@ def test_codes_keep_order_and_precision(a, b):
     assert (np.abs(back / [a, b] - 1)[normal] <= 0.022).all()
 
 
+@given(st.integers(0, 49_152), st.integers(49_152, 2**40))
+@example(49_152, 49_153)
+def test_counts_are_exact_or_nearly(few, many):
+    codes = quantize.quantize_counts([few, many, np.nan, np.inf])
+    back = quantize.dequantize_counts(codes)
+    assert back[0] == few
+    assert abs(back[1] / many - 1) <= 0.0007
+    assert np.isnan(back[2])
+    assert codes[0] <= codes[1] <= codes[3]
+
+
 @given(st.floats(0, 1))
 def test_shares_stay_inside(share):
     back = float(quantize.dequantize(quantize_share(share)))

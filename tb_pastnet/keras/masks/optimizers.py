@@ -152,17 +152,21 @@ def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> di
 
 def averages_of(optimizer: keras.optimizers.Optimizer) -> dict[int, Any]:
     """The moving averages of weights by the id() of their tf.Variable, {} without `use_ema`."""
-    return {id(weight): slot for name, weight, slot in _entries(optimizer) if name == _AVERAGES}
+    found = _entries(optimizer, [_AVERAGES])
+    return {id(weight): average for _, weight, average in found}
 
 
-def _entries(optimizer: keras.optimizers.Optimizer) -> Iterator[tuple[str, Any, Any]]:
+def _entries(
+    optimizer: keras.optimizers.Optimizer, names: Sequence[str] | None = None
+) -> Iterator[tuple[str, Any, Any]]:
     # A MultiOptimizer leaves its variables to others.
     for member in (optimizer, *getattr(optimizer, "optimizers", ())):
-        weights = [tf_variable(weight) for weight in getattr(member, _WEIGHTS, ())]
-        for name, entries in vars(member).items():
+        weights = getattr(member, _WEIGHTS, ())
+        for name in vars(member) if names is None else names:
+            entries = getattr(member, name, None)
             if name == _WEIGHTS or not isinstance(entries, list) or len(entries) != len(weights):
                 continue
             for weight, entry in zip(weights, entries, strict=True):
                 slot = tf_variable(entry)
                 if slot is not None:
-                    yield name, weight, slot
+                    yield name, tf_variable(weight), slot

@@ -62,10 +62,11 @@ class VariableMasks:
     def write(self, kept: Mask, trainable: Mask) -> None:
         """Sets both masks. What is frozen only now is held at its current value."""
         frozen = kept & ~trainable
-        already = self._frozen() & frozen
-        if self._before is not None:
-            self._before = np.where(already, self._before, self._at_now(frozen))
-        self._hold(frozen, already)
+        if self.held is not None or frozen.any():
+            already = self._frozen() & frozen
+            if self._before is not None:
+                self._before = np.where(already, self._before, self._at_now(frozen))
+            self._hold(frozen, already)
         self.kept.assign(kept)
         self.through.assign(kept & trainable)
 

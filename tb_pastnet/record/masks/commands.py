@@ -348,7 +348,7 @@ class EditedWeight(WeightMasks):
         elif name not in table.masked:
             return
         table.write(name, kept, trainable)
-        self._masks._enforcer.enforce_now(table.masked[name])
+        self._masks._enforcer.enforce_now(table.storage_for(name))
 
 
 def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument:

@@ -51,7 +51,6 @@ class Holding:
         masks = self._masks if masks is None else masks
         graph = tf.get_default_graph()
         first = len(graph.get_operations())
-        # By `where`, a real copy: an identity of a reference variable is the variable.
         held = [(each.through.read_value(), each.held_now()) for each in masks]
         with tf.control_dependencies([tensor for pair in held for tensor in pair]):
             built = update()

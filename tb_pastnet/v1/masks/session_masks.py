@@ -19,11 +19,14 @@ from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 
 
 class GraphVariableMasks(VariableMasks):
-    """Masks and reference as variables of the graph, made at once: later it may be finalized."""
+    """Masks and held values as variables of the graph, made at once: later it may be finalized.
+
+    Updates put back the value before them, as a Saver tells nobody that it sets variables.
+    """
 
     def __init__(self, variable: GraphWeight, site: GraphSession) -> None:
         self.variable = variable
-        self.enforced, self.generation = True, 0
+        self.enforced, self.generation, self._before = True, 0, None
         shape = variable.shape.as_list()
         self._zeros = np.zeros((), variable.dtype.as_numpy_dtype)  # fits parts as well
 
@@ -35,12 +38,12 @@ class GraphVariableMasks(VariableMasks):
         with site.building():
             self.kept = own("kept", tf.bool, tf.ones)
             self.through = own("through", tf.bool, tf.ones)
-            self.reference = own("reference", variable.dtype, tf.zeros)
+            self.held = own("reference", variable.dtype, tf.zeros)
 
     @property
     def variables(self) -> list[Any]:
         """What has to be saved of it, tf.Variables."""
-        own = self.kept, self.through, self.reference
+        own = self.kept, self.through, self.held
         return [each.variable.parts[0] for each in own]
 
     def closed(self) -> Any:
@@ -57,11 +60,14 @@ class GraphVariableMasks(VariableMasks):
         value = self.variable.numpy()
         self.variable.assign(np.where(self.kept.numpy(), value, np.zeros((), value.dtype)))
 
-    def _frozen_now(self) -> Any:
-        return tf.convert_to_tensor(self.variable)
+    def held_now(self) -> Any:
+        """Builds a copy of what is held: an identity of a reference variable is the variable."""
+        return tf.where_v2(self.kept, self.variable, self._zeros)
 
-    def _refer(self, already: Mask) -> None:
-        self.reference.assign(np.where(already, self.reference.numpy(), self.variable.numpy()))
+    def _hold(self, frozen: Mask, already: Mask | None = None) -> None:
+        value = self.variable.numpy()
+        value = np.where(frozen, value, np.zeros((), value.dtype))
+        self.held.assign(value if already is None else np.where(already, self.held.numpy(), value))
 
     def mask_parts(self, gradients: Sequence[Any]) -> list[Any]:
         """Builds the gradients of the variable's parts with zeros at what is held."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.quantize import NAN
-from tb_pastnet.core.statistics import STATISTICS
+from tb_pastnet.core.statistics import STATISTICS, dequantize_statistic
 from tb_pastnet.errors import DamagedRecord, InvalidArgument
 from tb_pastnet.format import limits, varint
 from tb_pastnet.format.block import (
@@ -18,7 +18,7 @@ from tb_pastnet.format.block import (
     restore,
 )
 from tb_pastnet.format.layout import ROWS
-from tests.sealed import EIGHT, counted, heads, sealed
+from tests.sealed import EIGHT, NUMBERED, as_counts, counted, heads, sealed
 from tests.sealed import block as block_message
 
 TAG = "channels/w"
@@ -222,14 +222,15 @@ def test_the_bytes_of_a_block_are_the_documented_ones():
     step = np.array([9])
     message = encode_block(Block(step, step, step - 1, codes), tag=TAG, lineage=3)
     stored = [0, 1, 2, 1, *range(4, len(ROWS))]  # two of them as differences
+    names = [*EIGHT[:5], "nonfinite_count", *EIGHT[6:]]
     numbers = varint.encode([1, 1]) + varint.encode_signed([9, 0, 1])
     cells = b"".join(bytes([0, code, 0]) for code in stored)
-    assert message == payload_of(numbers, heads(EIGHT), cells, version=2)
+    assert message == payload_of(numbers, heads(names), cells, version=2)
 
 
 CELLS = {
     name: np.random.default_rng(n).integers(-99, 99, (3, 5), np.int16)
-    for n, name in enumerate([*EIGHT, "skewness", "ratio", "größe", "number 99"])
+    for n, name in enumerate([*NUMBERED, "skewness", "ratio", "größe", "number 99"])
 }
 PLACE = {"tag": TAG, "step": 9, "lineage": 3}
 
@@ -264,6 +265,18 @@ def test_a_reader_takes_the_statistics_that_it_knows(names, near, unknown):
         np.testing.assert_array_equal(block.codes[row], np.broadcast_to(expected, (3, 5)), name)
 
 
+def test_numbers_that_were_rounded_are_whole_and_others_are_exact():
+    old = np.array([[-32768, 79, 78, 25, 0]], np.int16)  # 2^(79/16) is 30.64
+    now = np.array([[-32768, 30 - 32768, 16384, 16384 + 512, NAN]], np.int16)
+    row = STATISTICS.index("nonfinite")
+    for name, codes, numbers in (
+        ("nonfinite", old, [0, 31, 29, 3, 1]),
+        ("nonfinite_count", now, [0, 30, 49152, 98304, np.nan]),
+    ):
+        block = decode(block_message({name: codes}, near={}, **PLACE))
+        np.testing.assert_array_equal(dequantize_statistic(row, block.codes[row, 0]), numbers)
+
+
 def test_a_known_name_may_be_written_out():
     head = varint.encode([1, 1]) + varint.encode_signed([1, 0, 1]) + counted(b"\0\4kept")
     block = decode(payload_of(head, b"\0\5\0", version=2))
@@ -281,7 +294,8 @@ def test_blocks_of_all_versions_are_restored_as_one():
         ]
     )
     for row, name in enumerate(EIGHT):
-        np.testing.assert_array_equal(joined.codes[row, :3], CELLS[name])
+        expected = as_counts(CELLS[name]) if name == "nonfinite" else CELLS[name]
+        np.testing.assert_array_equal(joined.codes[row, :3], expected)
     np.testing.assert_array_equal(joined.codes[1, 3:6], CELLS["past_norm"])
     np.testing.assert_array_equal(joined.codes[3, 3:6], CELLS["delta_max"])
     np.testing.assert_array_equal(joined.codes[0, 6:], CELLS["norm"])
