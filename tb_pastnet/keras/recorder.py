@@ -10,7 +10,7 @@ import keras
 
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
-from tb_pastnet.keras.masks.carried import masks_in
+from tb_pastnet.keras.masks.carried import left_behind, masks_in
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.lora import with_effective
@@ -126,6 +126,11 @@ class Recorder(Recording):
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)
             optimizer = learning_rate if trains else None
             audited = audit_of(model, recorded.weights, tables, optimizer, source.current)
+        if names := left_behind(recorded.weights):
+            failures.add(
+                f"No masks hold {', '.join(map(repr, names[:3]))}, though masks of another model "
+                f"hold the same values: keras.models.clone_model and set_weights copy none"
+            )
         start = recorded.origin()
         tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, compared, on_violation, log)

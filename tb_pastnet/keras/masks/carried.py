@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
-from tb_pastnet.keras.masks.variable_masks import MASKS
+from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, shown
 from tb_pastnet.record.masks.mask_table import MaskTable
@@ -63,3 +64,27 @@ def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable 
         return attached(model) or (view if found else None)
 
     return find
+
+
+def left_behind(weights: Sequence[TFWeight]) -> list[str]:
+    """Weights without masks whose values are those that masks hold in another model, by name.
+
+    So `keras.models.clone_model` and `set_weights` leave them.
+    """
+    storages = [storage for storage in MASKS.all() if (~storage.through.numpy()).any()]
+    return [
+        weight.name
+        for weight in weights
+        if storages and MASKS.of(weight.variable) is None and not weight.found.statistic
+        if any(_held_by(storage, weight) for storage in storages)
+    ]
+
+
+def _held_by(storage: VariableMasks, weight: TFWeight) -> bool:
+    variable = storage.variable
+    if variable.shape != weight.variable.shape or variable.dtype != weight.variable.dtype:
+        return False
+    held, value = ~storage.through.numpy(), weight.read()
+    expected = np.broadcast_to(storage.held_now().numpy(), held.shape)
+    # Of zeros alone, such as a new bias, nothing can be known.
+    return bool(value.any() and (value[held] == expected[held]).all())

@@ -52,6 +52,10 @@ class MaskRegistry:
         """The masks of a framework's variable, None where it has none."""
         return self._storages.get(id(variable))
 
+    def all(self) -> list[Any]:
+        """The masks of all variables that have some."""
+        return list(self._storages.values())
+
     def add(self, storage: MaskStorage) -> None:
         """Takes up the first masks of a variable."""
         self.generation += 1

@@ -58,6 +58,22 @@ def hold(model):
     return masks
 
 
+def test_a_clone_of_keras_whose_values_are_held_elsewhere_says_that_it_has_no_masks(
+    model, tmp_path
+):
+    hold(model)
+    clone, other = keras.models.clone_model(model), keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    for name, network in ("clone", clone), ("other", other), ("own", model):
+        network.compile("sgd", "mse")
+        train(network, PastNetCallback(tmp_path / name))
+    runs = read(tmp_path).runs
+    (note,) = runs["clone"].notes
+    assert note.startswith("No masks hold 'dense/kernel', 'dense_1/kernel', though masks of")
+    assert not runs["other"].notes
+    assert not runs["own"].notes
+
+
 @pytest.mark.parametrize(
     "copied", [copy.deepcopy, copy.copy, lambda m: pickle.loads(pickle.dumps(m))]
 )
