@@ -11,6 +11,7 @@ from tb_pastnet.keras.masks.load import load_model
 from tb_pastnet.keras.masks.masks import Masks
 from tests.planted import BIAS, KERNEL, At, Audited, build, fit, holes
 
+PROVE = pytest.mark.prove  # others of their kind are in the suite
 SGD, AdamW = keras.optimizers.SGD, keras.optimizers.AdamW
 
 
@@ -36,9 +37,16 @@ def check(*audits):
         AdamW(0.01, global_clipnorm=1.0, gradient_accumulation_steps=2),
         keras.optimizers.Adam(0.01, use_ema=True, ema_overwrite_frequency=3),
         keras.optimizers.LossScaleOptimizer(keras.optimizers.Lion(0.01)),
+        pytest.param(keras.optimizers.RMSprop(0.01, momentum=0.5), marks=PROVE),
+        pytest.param(keras.optimizers.Adafactor(0.01, weight_decay=0.01), marks=PROVE),
+        pytest.param(keras.optimizers.Lamb(0.01, weight_decay=0.01), marks=PROVE),
+        pytest.param(keras.optimizers.Ftrl(0.01), marks=PROVE),
+        pytest.param(keras.optimizers.Adagrad(0.01), marks=PROVE),
+        pytest.param(keras.optimizers.Muon(0.01), marks=PROVE),
     ],
-    ids=["sgd", "accumulation", "average", "scaled"],
-)
+    ids=["sgd", "accumulation", "average", "scaled", "rmsprop", "adafactor", "lamb", "ftrl",
+         "adagrad", "muon"],
+)  # fmt: skip
 def test_masks_that_enforce(optimizer):
     model = build(keras.Model)
     model.compile(optimizer, "mse", steps_per_execution=2)
@@ -47,6 +55,35 @@ def test_masks_that_enforce(optimizer):
     freeze = At(1, lambda: Masks(model).freeze(BIAS, channels=[2]))
     fit(model, freeze, At(5, lambda: hold(model)), *audits)
     check(*audits)
+
+
+def test_models_that_share_a_layer():
+    model = build(keras.Model)
+    head = keras.layers.Dense(3, name="head")
+    other = keras.Sequential([keras.Input((6,)), model.get_layer("dense"), head])
+    hold(model)
+    audits = [Audited(1), Audited(1)]
+    for _ in range(2):
+        for one, audited in zip((model, other), audits, strict=True):
+            one.compile(AdamW(0.01), "mse")
+            fit(one, audited, steps=4)
+    check(*audits)
+
+
+def test_a_target_that_a_copy_follows():
+    model = build(keras.Model)
+    model.compile(AdamW(0.01), "mse")
+    hold(model)
+    target = build(keras.Model)
+    target.trainable = False
+    audited = Audited(1)
+
+    def follow():
+        target.set_weights(model.get_weights())
+
+    fit(model, At(2, follow), At(3, follow), audited)
+    check(audited)
+    assert (target.get_layer("dense").kernel.numpy()[:, 1] == 0).all()
 
 
 def test_masks_that_change():

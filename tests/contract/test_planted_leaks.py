@@ -82,6 +82,8 @@ def test_weight_decay_with_accumulated_gradients():
         pytest.param(keras.optimizers.Nadam(0.01), id="nadam", marks=PROVE),
         pytest.param(keras.optimizers.Adamax(0.01), id="adamax", marks=PROVE),
         pytest.param(keras.optimizers.Lion(0.01), id="lion", marks=PROVE),
+        pytest.param(Adam(0.01, amsgrad=True), id="amsgrad", marks=PROVE),
+        pytest.param(keras.optimizers.LossScaleOptimizer(Adam(0.01)), id="scaled", marks=PROVE),
     ],
 )
 def test_momentum(optimizer):
