@@ -43,7 +43,7 @@ from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 from tb_pastnet.record.batch import BLOCK_RECORDS
 from tb_pastnet.record.messages import Message, message_event
-from tb_pastnet.record.segments import Segments
+from tb_pastnet.record.segments import LocalSegments
 
 WIDEST = 4096
 """Channels of the one wide layer; less where a quarter of all channels is less."""
@@ -144,7 +144,7 @@ def write_run(folder: Path, number: int, size: Size, made: Sequence[Made], origi
     sealed = encode_description(described, tag=TAG_DESCRIPTION, step=0)
     head = message_event(Message(TAG_DESCRIPTION, 0, sealed), CREATED)
     directory = folder / f"run_{number:02d}" / lineage_directory(1, lineage)
-    files, changes = Segments(str(directory), CREATED), _Changes(lineage)
+    files, changes = LocalSegments(str(directory), CREATED), _Changes(lineage)
     for position, some in enumerate(blocks(size.steps)):
         messages: list[Message] = []
         for variable, one in zip(variables, made, strict=True):

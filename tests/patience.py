@@ -19,8 +19,9 @@ def longer(wait: Callable[..., bool]) -> Callable[..., bool]:
     """A method of the sink with another patience, whoever calls it, unless a test chose a short one."""
 
     @functools.wraps(wait)
-    def waits(sink: Sink, timeout: float = PATIENCE, **given: bool) -> bool:
+    def waits(sink: Sink, timeout: float | None = None, **given: bool) -> bool:
         low, high = CHOSEN
+        timeout = PATIENCE if timeout is None else timeout
         return wait(sink, timeout if low <= timeout < high else PATIENCE, **given)
 
     return waits

@@ -18,6 +18,7 @@ from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
+from tb_pastnet.record.recording import EXIT_TIMEOUT, check_exit_timeout
 from tb_pastnet.record.scalars import Log
 
 
@@ -31,8 +32,9 @@ class PastNetCallback(keras.callbacks.Callback):
     `compile` in between, as after changing what is trainable.
 
     Args:
-        logdir: the run's directory, local or of one of TensorFlow's file systems. "{trial}" in it
-            is the number of a training, as in a tuner's `runs/{trial}`: the next that is free.
+        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
+            `docs/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
+            `runs/{trial}`: the next that is free.
         every: a record is due where `step // every` grows, at the first step, and at the last of a
             `fit` that knows how many batches it has.
         past: what it is compared with, as of `Recorder`: "previous" is one execution before,
@@ -49,6 +51,7 @@ class PastNetCallback(keras.callbacks.Callback):
         follows: weights that something else than the optimizer moves on purpose, such as a target
             network, as of `Recorder`.
         log: a function that gets the numbers of each record and its step, as of `Recorder`.
+        exit_timeout: seconds that the end of the program waits for a store, as of `Recorder`.
 
     Raises:
         InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the model is
@@ -80,11 +83,13 @@ class PastNetCallback(keras.callbacks.Callback):
         probe_every: int = 1,
         follows: Iterable[Any] = (),
         log: Log | None = None,
+        exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         super().__init__()
         schedule.check(every, past, budget, probe_every)
         alerts.check(on_violation)
         scalars.check(log)
+        check_exit_timeout(exit_timeout)
         self.recorder: Recorder | None = None
         self._settings = {
             "logdir": logdir,
@@ -100,6 +105,7 @@ class PastNetCallback(keras.callbacks.Callback):
             "on_violation": on_violation,
             "follows": follows,
             "log": log,
+            "exit_timeout": exit_timeout,
         }
         self._recorded: Any = None
         self._count = BatchCount()

@@ -22,7 +22,7 @@ from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
 from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
 
@@ -41,8 +41,9 @@ class Recorder(Recording):
     its arguments: it makes no directory and measures nothing. None ever waits for another worker.
 
     Args:
-        logdir: the run's directory, local or of one of TensorFlow's file systems. "{trial}" in it
-            is the number of a training, as in a tuner's `runs/{trial}`: the next that is free.
+        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
+            `docs/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
+            `runs/{trial}`: the next that is free.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
         every: a record is due where `step // every` grows, and at the first step; at the last one
             where `expect_end` tells it.
@@ -74,6 +75,8 @@ class Recorder(Recording):
             hold them: their channels are *following*, and no violation. Masks hold them as others.
         log: a function that gets the numbers of each record, a dictionary of floats by names such
             as "pastnet/frozen" and "pastnet/layers/conv1/delta", and its step: `wandb.log` is one.
+        exit_timeout: seconds that the end of the program waits for a store; what isn't written by
+            then is lost, and counted in a line. It doesn't wait for this machine's disk but for 2.
 
     Raises:
         InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past`, an
@@ -111,6 +114,7 @@ class Recorder(Recording):
         probe_every: int = 1,
         follows: Iterable[Any] = (),
         log: Log | None = None,
+        exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()
         schedule = Schedule(every, past, initial_step, budget, probe_every=probe_every)
@@ -133,4 +137,5 @@ class Recorder(Recording):
             )
         start = recorded.origin()
         tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)
-        super().__init__(logdir, source, schedule, tracker, failures, compared, on_violation, log)
+        told = compared, on_violation, log, exit_timeout
+        super().__init__(logdir, source, schedule, tracker, failures, *told)

@@ -107,6 +107,11 @@ class Batch:
         return len(self._pending) >= self._capacity or self.changes.full
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the records that wait."""
+        return sum(each.codes.nbytes for each in self._pending)
+
+    @property
     def empty(self) -> bool:
         """Whether no kept record waits, and no change."""
         return not self._pending and self.changes.empty
@@ -142,7 +147,9 @@ class Batch:
         The timeline comes last, as it stands for all records; changes alone need none.
         """
         records = self._pending
-        messages = self._blocks(records) if records else []
+        messages: list[Message] = []
+        for start in range(0, len(records), self._capacity):
+            messages += self._blocks(records[start : start + self._capacity])
         messages += self._outputs(records)
         messages += self.changes.pack()
         if closed or records or not messages:

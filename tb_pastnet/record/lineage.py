@@ -9,11 +9,20 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
 from typing import NamedTuple
 
 from tb_pastnet.core.lineage import run_number
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description, encode_description
+from tb_pastnet.format.files import (
+    base_name,
+    join,
+    list_directory,
+    located,
+    read_file,
+    remove_directory,
+)
 from tb_pastnet.format.tags import TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.failures import LOGGER, Failures
@@ -22,17 +31,7 @@ from tb_pastnet.record.messages import Message, read_messages
 from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Probing
 from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.segments import (
-    Segments,
-    base_name,
-    create_lineage,
-    join,
-    lineages,
-    list_directory,
-    open_to_read,
-    remove_directory,
-    unwritable,
-)
+from tb_pastnet.record.segments import create_lineage, lineages, segments_in, unwritable
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Source
 
@@ -47,11 +46,14 @@ class Lineage:
         groups: the source's groups of weights with a learning rate of their own.
     """
 
-    def __init__(self, run: RunName, source: Source, probe: Probing | None) -> None:
+    def __init__(
+        self, run: RunName, source: Source, probe: Probing | None, exit_timeout: float
+    ) -> None:
         self._run = run
         self._source = source
         self._probe = probe
-        self._segments = Segments(_directory(run), time.time())
+        self._exit_timeout = exit_timeout
+        self._segments = segments_in(_directory(run), time.time(), exit_timeout)
         self._earlier: EarlierRuns | None = None
         self.groups: Mapping[str, Collection[str]] = {}
 
@@ -63,6 +65,7 @@ class Lineage:
         probe: Probing | None,
         origin: Callable[[], str],
         start: int | None,
+        exit_timeout: float,
     ) -> Lineage:
         """That of a Recorder that is made; raises UnwritableLog.
 
@@ -72,12 +75,17 @@ class Lineage:
             probe: what its outputs are measured by.
             origin: gives a fingerprint of the values at the beginning.
             start: the step of the values now, None where that isn't known yet.
+            exit_timeout: seconds that the end of the program waits for a store.
         """
+        try:
+            logdir = located(logdir)
+        except OSError as error:
+            raise unwritable(logdir, error) from error
         earlier = EarlierRuns.of(logdir)
         home = earlier.homes[0]
         if start is not None:
             home = earlier.home(origin(), resumes=start > 0)
-        lineage = cls(create_lineage(home), source, probe)
+        lineage = cls(create_lineage(home), source, probe, exit_timeout)
         lineage._earlier = earlier if start is None else None
         try:
             lineage._segments.open()
@@ -93,7 +101,7 @@ class Lineage:
     def next(self) -> Lineage:
         """The one that begins where training begins anew."""
         run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
-        return Lineage(run, self._source, self._probe)
+        return Lineage(run, self._source, self._probe, self._exit_timeout)
 
     def _settle(self, origin: str, *, resumes: bool) -> None:
         """Moves to the run that it belongs to, where that is known only now, and is another one."""
@@ -104,7 +112,7 @@ class Lineage:
         self._segments.close()
         remove_directory(_directory(self._run))
         self._run = create_lineage(home)
-        self._segments = Segments(_directory(self._run), time.time())
+        self._segments = segments_in(_directory(self._run), time.time(), self._exit_timeout)
 
     def sink(
         self,
@@ -215,16 +223,15 @@ def _known_origin(run: RunName) -> str | None:
 
 def _read_origin(run: RunName) -> str | None:
     for name in sorted(list_directory(_directory(run))):
-        with open_to_read(join(_directory(run), name)) as stream:
-            for message in read_messages(stream):
-                if message.tag != TAG_DESCRIPTION:
-                    continue
-                try:
-                    return decode_description(
-                        message.payload, tag=message.tag, step=message.step, lineage=run.lineage
-                    ).origin
-                except UnreadableRecord:
-                    break
+        for message in read_messages(BytesIO(read_file(join(_directory(run), name)))):
+            if message.tag != TAG_DESCRIPTION:
+                continue
+            try:
+                return decode_description(
+                    message.payload, tag=message.tag, step=message.step, lineage=run.lineage
+                ).origin
+            except UnreadableRecord:
+                break
     return None
 
 

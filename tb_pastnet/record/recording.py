@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.alerts import LOG, Alerts, Wish
 from tb_pastnet.record.failures import Failures, reason_of
@@ -21,11 +22,14 @@ from tb_pastnet.record.record import Probing, Record
 from tb_pastnet.record.scalars import Log, Scalars
 from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
-from tb_pastnet.record.sink import CLOSE_SECONDS, Sink
+from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Source
 from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
+
+EXIT_TIMEOUT = 60.0
+"""Seconds that the end of the program waits for a store."""
 
 
 class Recording:
@@ -53,6 +57,7 @@ class Recording:
         probe: Probing | None = None,
         on_violation: Wish = LOG,
         log: Log | None = None,
+        exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         self._source = source
         self._schedule = schedule
@@ -73,7 +78,12 @@ class Recording:
         self._writes = source.writes
         if self._writes:
             self._lineage = Lineage.first(
-                os.fspath(logdir), source, probe, lambda: tracker.origin, schedule.last
+                os.fspath(logdir),
+                source,
+                probe,
+                lambda: tracker.origin,
+                schedule.last,
+                check_exit_timeout(exit_timeout),
             )
 
     @property
@@ -182,11 +192,11 @@ class Recording:
         return True if self._sink is None else self._sink.flush(timeout, closed=closed)
 
     @metered("Could not close the log")
-    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+    def close(self, timeout: float | None = None) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
 
         Args:
-            timeout: seconds to wait at most.
+            timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
         """
         if self._idle:
             return
@@ -348,3 +358,13 @@ class Recording:
         return self._lineage.sink(
             self._schedule, self._tracker, self._failures, self._timer.totals, resumed=resumed
         )
+
+
+def check_exit_timeout(exit_timeout: float) -> float:
+    """Seconds as a float; raises InvalidArgument where it can't be that."""
+    if not isinstance(exit_timeout, int | float) or not 0 <= exit_timeout < float("inf"):
+        raise InvalidArgument(
+            f"Could not set exit_timeout: expected seconds, 0 or more, got {exit_timeout!r}. Leave "
+            f"it out for {EXIT_TIMEOUT:g}."
+        )
+    return float(exit_timeout)

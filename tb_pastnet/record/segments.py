@@ -1,21 +1,21 @@
-"""The files of one lineage: created, written, replaced after an error, closed at a size.
+"""The files of one lineage: on this machine a few that grow, in a store one for each group.
 
 Local files are plain and unbuffered: errors reach us, what was written survives a killed process,
-and a slow disk never holds the interpreter. Remote ones go through TensorFlow's file systems, or
-those of TensorBoard's stand-in.
+and a slow disk never holds the interpreter. Objects don't grow, so that each is a whole event file,
+with a description of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from tb_pastnet.errors import UnwritableLog
+from tb_pastnet.format.files import GrowingFile, is_remote, join, list_directory, store_of
 from tb_pastnet.format.tags import RunName, lineage_directory, parse_run
 from tb_pastnet.record.messages import version_event
 
@@ -23,39 +23,87 @@ SEGMENT_BYTES = 64 << 20
 """A segment that has grown to this size is followed by another one."""
 
 
-class Segments:
-    """The event files of one lineage, one after the other; names sort by `start` and number."""
+BLOCK_SECONDS = 2.0
+"""Local: what waits is written at this age, so that the tab follows the training."""
+
+PUT_SECONDS = (10.0, 300.0)
+"""In a store: seconds from one object to the next at first, and at most; it doubles."""
+
+Head = Callable[[], bytes]
+Body = Callable[[int], bytes]
+
+
+class Segments(Protocol):
+    """The event files of one lineage, one after the other; names sort by time and number.
+
+    Attributes:
+        exit_seconds: how long the end of the program waits for what isn't written.
+        retry_seconds: between attempts to write, at first and at most; it doubles.
+    """
+
+    exit_seconds: float
+    retry_seconds: tuple[float, float]
+
+    def open(self) -> None:
+        """Starts a new segment; raises where it can't be made or written."""
+
+    def write(self, head: Head, body: Body) -> None:
+        """Writes a group of events, in a new segment where the current one can't be used.
+
+        `head` makes the events that a new segment begins with, `body` those of the group, from the
+        number of bytes before it. Where it raises the group isn't readable: call it again.
+        """
+
+    def wait(self, age: float, *, full: bool) -> float:
+        """Seconds until what waits is to be written, given its age and whether a block is full."""
+
+    def close(self) -> None:
+        """Ends the current segment; an error in that costs nothing that was acknowledged."""
+
+
+def segments_in(directory: str, start: float, exit_seconds: float) -> Segments:
+    """Those of a directory, of this machine or of a store."""
+    if is_remote(directory):
+        return ObjectSegments(directory, start, exit_seconds)
+    return LocalSegments(directory, start)
+
+
+def _name(start: float, number: int) -> str:
+    return f"events.out.tfevents.{int(start):010d}.{number:06d}.pastnet"
+
+
+class LocalSegments:
+    """Files that grow, each followed by another one at a size. See `Segments`."""
+
+    exit_seconds = 2.0
+    retry_seconds = 0.25, 30.0
 
     def __init__(self, directory: str, start: float, size: int = SEGMENT_BYTES) -> None:
         self.directory = directory
         self._start = start
         self._size = size
         self._number = 0
-        self._file: _LocalFile | _RemoteFile | None = None
+        self._file: GrowingFile | None = None
         self._written = 0
         self._total = 0
         self._fresh = False
 
     def open(self) -> None:
-        """Starts a new segment; raises OSError where it can't be made or written."""
+        """See `Segments`."""
         self.close()
-        name = f"events.out.tfevents.{int(self._start):010d}.{self._number:06d}.pastnet"
+        name = _name(self._start, self._number)
         # A number is never used twice: a reader that had the file open would miss the new one.
         self._number += 1
         make_directory(self.directory)
-        self._file = open_file(join(self.directory, name))
+        self._file = GrowingFile(join(self.directory, name))
         self._written = 0
         self._fresh = True
         self._put(version_event(self._start))
 
-    def write(self, head: Callable[[], bytes], body: Callable[[int], bytes]) -> None:
-        """Writes a group of events, in a new segment where the current one can't be used.
-
-        `head` makes the events that a new segment begins with, `body` those of the group, from the
-        number of bytes before it. Where it raises the group isn't readable: call it again.
-        """
+    def write(self, head: Head, body: Body) -> None:
+        """See `Segments`."""
         try:
-            if self._file is None or self._written >= self._size or not self._file.exists():
+            if self._file is None or self._written >= self._size or not self._file.intact():
                 self.open()
             if self._fresh:
                 self._put(head())
@@ -65,12 +113,15 @@ class Segments:
             self.close()
             raise
 
+    def wait(self, age: float, *, full: bool) -> float:
+        """See `Segments`."""
+        return 0.0 if full else max(0.0, BLOCK_SECONDS - age)
+
     def close(self) -> None:
-        """Closes the current segment; an error in that costs nothing that was acknowledged."""
+        """See `Segments`."""
         file, self._file = self._file, None
         if file is not None:
-            # Remote file systems raise classes of their own.
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(OSError):
                 file.close()
 
     def _put(self, data: bytes) -> None:
@@ -81,12 +132,58 @@ class Segments:
         self._total += len(data)
 
 
+class ObjectSegments:
+    """Objects of a store, each a whole event file that holds one group. See `Segments`."""
+
+    retry_seconds = 2.0, 60.0
+
+    def __init__(self, directory: str, start: float, exit_seconds: float) -> None:
+        self.directory = directory
+        self.exit_seconds = exit_seconds
+        self._start = start
+        self._number = 0
+        self._total = 0
+        self._interval = PUT_SECONDS[0]
+        self._next = 0.0
+
+    def open(self) -> None:
+        """See `Segments`: an object that holds nothing yet proves that more can follow."""
+        self._put(version_event(self._start))
+
+    def write(self, head: Head, body: Body) -> None:
+        """See `Segments`."""
+        self._put(version_event(self._start) + head() + body(self._total))
+
+    def wait(self, age: float, *, full: bool) -> float:
+        """See `Segments`."""
+        return max(0.0, self._next - time.monotonic())
+
+    def close(self) -> None:
+        """See `Segments`."""
+
+    def _put(self, data: bytes) -> None:
+        path = join(self.directory, _name(self._start, self._number))
+        # A number is never used twice: what failed may have arrived, and may be read by now.
+        self._number += 1
+        # What failed counts: it was sent, too.
+        self._next = time.monotonic() + self._interval
+        store_of(path).write(path, data)
+        self._total += len(data)
+        self._interval = min(2 * self._interval, PUT_SECONDS[1])
+
+
+def make_directory(path: str) -> None:
+    """Makes a directory of this machine, and its parents, where they are missing."""
+    Path(path).mkdir(parents=True, exist_ok=True)
+
+
 def create_lineage(logdir: str) -> RunName:
     """Reserves a directory, its ordinal above the largest, its id random; or UnwritableLog."""
     lineage = secrets.randbits(32) or 1
     try:
         ordinal = 1 + max((run.ordinal for run in lineages(logdir)), default=0)
-        make_directory(join(logdir, lineage_directory(ordinal, lineage)))
+        if not is_remote(logdir):
+            make_directory(join(logdir, lineage_directory(ordinal, lineage)))
     except Exception as error:
         raise unwritable(logdir, error) from error
     return RunName(logdir, ordinal, lineage)
@@ -106,93 +203,3 @@ def unwritable(logdir: str, error: BaseException) -> UnwritableLog:
         f"Could not write to log directory {logdir!r}: expected one that can be made and written, "
         f"got {got!r}. Choose another logdir, or change its permissions."
     )
-
-
-def is_remote(path: str) -> bool:
-    """Whether a path belongs to one of TensorFlow's file systems."""
-    return "://" in path
-
-
-def join(directory: str, name: str) -> str:
-    """The path of an entry of a directory, local or remote."""
-    return f"{directory.rstrip('/')}/{name}" if is_remote(directory) else str(Path(directory, name))
-
-
-def base_name(path: str) -> str:
-    """The last part of a path, also of one such as "."."""
-    return path.rstrip("/").rpartition("/")[2] if is_remote(path) else Path(path).resolve().name
-
-
-def make_directory(path: str) -> None:
-    """Makes a directory and its parents where they are missing."""
-    if is_remote(path):
-        _gfile().makedirs(path)
-    else:
-        Path(path).mkdir(parents=True, exist_ok=True)
-
-
-def remove_directory(path: str) -> None:
-    """Removes a directory with all that is in it."""
-    if is_remote(path):
-        _gfile().rmtree(path)
-    else:
-        shutil.rmtree(path)
-
-
-def list_directory(path: str) -> list[str]:
-    """Names of the entries of a directory; none where there is no such directory."""
-    if is_remote(path):
-        return list(_gfile().listdir(path)) if _gfile().isdir(path) else []
-    return sorted(os.listdir(path)) if Path(path).exists() else []  # noqa: PTH208
-
-
-def open_to_read(path: str) -> Any:
-    """Opens an existing file for reading, local or remote."""
-    return _gfile().GFile(path, "rb") if is_remote(path) else Path(path).open("rb")
-
-
-def open_file(path: str) -> _LocalFile | _RemoteFile:
-    """Opens a new file for writing."""
-    return _RemoteFile(path) if is_remote(path) else _LocalFile(path)
-
-
-class _LocalFile:
-    def __init__(self, path: str) -> None:
-        self._path = Path(path)
-        self._file = self._path.open("xb", buffering=0)
-
-    def write(self, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            count = self._file.write(left)
-            if not count:
-                raise OSError("nothing could be written")
-            left = left[count:]
-
-    def exists(self) -> bool:
-        return self._path.exists()
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class _RemoteFile:
-    def __init__(self, path: str) -> None:
-        self._file = _gfile().GFile(path, "wb")
-
-    def write(self, data: bytes) -> None:
-        self._file.write(data)
-        self._file.flush()
-
-    def exists(self) -> bool:
-        # Asking a remote file system before each write would cost more than it saves.
-        return True
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _gfile() -> Any:
-    from tensorboard.compat import tf
-
-    return tf.io.gfile

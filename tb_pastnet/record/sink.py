@@ -11,6 +11,7 @@ and later each time; the server tells copies by their sequence numbers.
 from __future__ import annotations
 
 import atexit
+import concurrent.futures.thread  # noqa: F401 - its end is registered before ours
 import contextlib
 import threading
 import time
@@ -35,19 +36,13 @@ QUEUE_BYTES = 64 << 20
 CHANGE_BYTES = 256 << 20
 """Changes of masks and violations that may wait for the disk; one call's always may."""
 
-BLOCK_SECONDS = 2.0
-"""A block is written at this age even if it isn't full, so that the tab follows the training."""
-
-CLOSE_SECONDS = 2.0
-"""How long an end waits for the disk."""
-
 MOST_ATTEMPTS = 3
 """How often the same records are packed, where that raises, before they are given up."""
 
-_RETRY_SECONDS = (0.25, 30.0)
+_FAULT_SECONDS = 0.25
 
 _OPEN: list[Sink] = []
-"""Sinks that aren't closed. The end of the program closes them, all within `CLOSE_SECONDS`."""
+"""Sinks that aren't closed. The end of the program closes them, all at once."""
 
 
 @dataclass(eq=False)
@@ -164,11 +159,14 @@ class Sink:
         self._lost = self._reserved = False
         return written and not lost
 
-    def close(self, timeout: float = CLOSE_SECONDS) -> bool:
+    def close(self, timeout: float | None = None) -> bool:
         """Writes what waits and the final account, ends the thread; whether that was in time.
 
-        What isn't written by then is given up. Called again, it waits again.
+        None waits as long as the end of the program does. What isn't written by then is given up.
+        Called again, it waits again.
         """
+        if timeout is None:
+            timeout = self._segments.exit_seconds
         if fork_aware_pid() != self._pid or (self._last is not None and self._last.done.is_set()):
             return False
         last = self._end(timeout)
@@ -177,10 +175,19 @@ class Sink:
             _OPEN.remove(self)
         return written
 
+    def tell_lost(self) -> None:
+        """Says how many records weren't written, where the program ends."""
+        lost = self._offered - self._batch.packed - self._batch.thinned
+        if lost and not (self._last is not None and self._last.written):
+            self._failures.add(
+                f"Gave up {lost} records that {self._segments.exit_seconds:g} seconds weren't "
+                f"enough to write"
+            )
+
     def _end(self, timeout: float) -> Mark:
         if self._last is None:
             # Also where nobody waits there is some time to try again.
-            self._give_up_at = time.monotonic() + max(timeout, CLOSE_SECONDS) / 2
+            self._give_up_at = time.monotonic() + max(timeout, self._segments.exit_seconds) / 2
             self._last = self._mark(closed=True, last=True)
         return self._last
 
@@ -240,7 +247,7 @@ class Sink:
                     with contextlib.suppress(Exception):
                         item.settle(written=False)
                 elif item is None:
-                    time.sleep(_RETRY_SECONDS[0])  # what fails without one may fail again at once
+                    time.sleep(_FAULT_SECONDS)  # what fails without one may fail again at once
 
     def _take_again(self, change: Change) -> None:
         try:
@@ -255,7 +262,12 @@ class Sink:
             return
         if item is not None:
             self._take(item)
-        if self._batch.full or self._patience() == 0.0:
+        if self._batch.nbytes > QUEUE_BYTES:
+            # Nothing more is taken until it may be written; then the queue fills.
+            self._wake.wait(self._patience())
+            self._wake.clear()
+            self._write()
+        elif self._patience() == 0.0:
             self._write()
 
     def _reach(self, mark: Mark) -> None:
@@ -291,7 +303,7 @@ class Sink:
     def _patience(self) -> float | None:
         if self._batch.empty:
             return None
-        return max(0.0, self._oldest + BLOCK_SECONDS - time.monotonic())
+        return self._segments.wait(time.monotonic() - self._oldest, full=self._batch.full)
 
     def _write(self, mark: Mark | None = None) -> bool:
         closed = mark is not None and mark.closed
@@ -311,7 +323,8 @@ class Sink:
         return False
 
     def _keep_writing(self, group: Group) -> bool:
-        wait, longest = _RETRY_SECONDS
+        shortest, longest = self._segments.retry_seconds
+        wait = shortest
         while not self._try_write(group):
             for waiting in tuple(self._marks):
                 if not waiting.last:
@@ -319,7 +332,7 @@ class Sink:
             if time.monotonic() > self._give_up_at:
                 return False
             # While this waits the queue fills, and what doesn't fit in it is dropped.
-            self._wake.wait(wait if self._give_up_at == float("inf") else _RETRY_SECONDS[0] / 5)
+            self._wake.wait(wait if self._give_up_at == float("inf") else shortest / 5)
             self._wake.clear()
             wait = min(2 * wait, longest)
         return True
@@ -354,12 +367,26 @@ class Sink:
 
 
 def _close_all() -> None:
-    until = time.monotonic() + CLOSE_SECONDS
+    begin = time.monotonic()
     own = [sink for sink in _OPEN if sink._pid == fork_aware_pid()]
     for sink in own:
-        sink._end(CLOSE_SECONDS)
+        sink._end(sink._segments.exit_seconds)
     for sink in own:
-        sink.close(max(0.001, until - time.monotonic()))
+        left = begin + sink._segments.exit_seconds - time.monotonic()
+        sink.close(max(0.001, left))
+        sink.tell_lost()
+
+
+def _close_before_pools() -> None:
+    """Closes sinks while drivers of stores can still look up hosts, in a pool of threads.
+
+    Python ends its pools before `atexit`, and before it waits for threads that go on training.
+    """
+    others = {*threading.enumerate()} - {threading.main_thread()}
+    if all(thread.daemon for thread in others):
+        _close_all()
 
 
 atexit.register(_close_all)
+with contextlib.suppress(AttributeError, RuntimeError):
+    threading._register_atexit(_close_before_pools)  # type: ignore[attr-defined]

@@ -21,7 +21,6 @@ from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.schedule import check as check_schedule
-from tb_pastnet.record.sink import CLOSE_SECONDS
 from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit
@@ -133,7 +132,7 @@ class Recorder(Recording):
             super().sync()
 
     @metered()
-    def close(self, timeout: float = CLOSE_SECONDS, session: tf.Session | None = None) -> None:
+    def close(self, timeout: float | None = None, session: tf.Session | None = None) -> None:
         """Writes what waits, in `timeout` seconds, and the final account. Also runs at exit."""
         with self._site.using(session):
             super().close(timeout)

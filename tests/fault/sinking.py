@@ -25,7 +25,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Record
-from tb_pastnet.record.segments import Segments, create_lineage, join
+from tb_pastnet.record.segments import LocalSegments, create_lineage, join
 from tb_pastnet.record.sink import Sink
 from tests.patience import be_patient
 
@@ -39,7 +39,7 @@ def make_sink(logdir, **settings):
         return Message("description", step, encode_description(text, tag="description", step=step))
 
     spans = [Span("a/kernel", 0, 30, True), Span("a/bias", 30, 40, False)]
-    segments = Segments(join(logdir, lineage_directory(run.ordinal, run.lineage)), time.time())
+    segments = LocalSegments(join(logdir, lineage_directory(run.ordinal, run.lineage)), time.time())
     failures = Failures()
     probe = SimpleNamespace(inputs=(), places=[Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
     batch = Batch(spans, run.lineage, probe=probe)

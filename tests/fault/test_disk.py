@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.record import segments
-from tb_pastnet.record import sink as sink_module
+from tb_pastnet.record.segments import LocalSegments
 from tests.fault.sinking import make_sink, offer
 from tests.recorded import read_one
 
@@ -32,11 +32,11 @@ class Failing:
     def __init__(self, monkeypatch, fails):
         self.count = 0
         self.fails = fails
-        self._open = segments.open_file
+        self._open = segments.GrowingFile
         self._make = segments.make_directory
         monkeypatch.setattr(segments, "make_directory", self.make_directory)
-        monkeypatch.setattr(segments, "open_file", self.open_file)
-        monkeypatch.setattr(sink_module, "_RETRY_SECONDS", (0.001, 0.001))
+        monkeypatch.setattr(segments, "GrowingFile", self.open_file)
+        monkeypatch.setattr(LocalSegments, "retry_seconds", (0.001, 0.001))
 
     def fail(self):
         self.count += 1
@@ -70,9 +70,9 @@ class _File:
         self._disk = disk
         self._file = file
 
-    def exists(self):
+    def intact(self):
         self._disk.fail()
-        return self._file.exists()
+        return self._file.intact()
 
     def write(self, data):
         half = len(data) // 2
@@ -156,10 +156,10 @@ def test_full_for_ever(tmp_path, monkeypatch):
 LIMITED = """
 import resource, sys
 from tests.fault.sinking import make_sink, offer
-from tb_pastnet.record import sink as module
+from tb_pastnet.record.segments import LocalSegments
 from tests.patience import be_patient
 be_patient()
-module._RETRY_SECONDS = (0.001, 0.001)
+LocalSegments.retry_seconds = (0.001, 0.001)
 sink, notes = make_sink(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (6000, resource.RLIM_INFINITY))
 for step in range(1, 31):

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tb_pastnet.record import sink as module
+from tb_pastnet.record.segments import LocalSegments
 from tests.fault.injected import Injector, Point
 from tests.fault.sinking import change, make_sink, offer
 from tests.fault.test_disk import probed
@@ -24,7 +24,7 @@ STEPS = 40
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(module, "_RETRY_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr(LocalSegments, "retry_seconds", (0.001, 0.001))
 
 
 def write(logdir, injector):

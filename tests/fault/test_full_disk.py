@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
-from tb_pastnet.record import sink as module
+from tb_pastnet.record.segments import LocalSegments
 from tests.both_loaders import in_both, the_run
 from tests.recorded import read_lineages
 
@@ -42,7 +42,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RETRY_SECONDS", (0.001, 0.01))
+    monkeypatch.setattr(LocalSegments, "retry_seconds", (0.001, 0.01))
 
 
 class Flushing(keras.callbacks.Callback):

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from tb_pastnet import Recorder
 from tb_pastnet.core.statistics import DELTA_NORM, NORM, PAST_NORM
-from tb_pastnet.record.segments import Segments
+from tb_pastnet.record.segments import LocalSegments
 from tests.fault.injected import Injector, Point
 from tests.fault.observed import eagerly
 from tests.recorded import read_one
@@ -105,14 +105,14 @@ def test_every_call(tmp_path: Path, error: Any, given: dict[str, Any], figure: A
 def test_a_blocked_disk_keeps_no_step_waiting(
     tmp_path: Path, monkeypatch: Any, figure: Any
 ) -> None:
-    through, write = threading.Event(), Segments.write
+    through, write = threading.Event(), LocalSegments.write
     blocked: list[bool] = []
 
-    def wait(self: Segments, *data: Any) -> None:
+    def wait(self: LocalSegments, *data: Any) -> None:
         blocked.append(through.wait(120))
         write(self, *data)
 
-    monkeypatch.setattr(Segments, "write", wait)
+    monkeypatch.setattr(LocalSegments, "write", wait)
     weight = tf.Variable(tf.ones((64, 64)))
     seconds = []
     with Recorder(tmp_path, {"dense/kernel": weight}, every=1, initial_step=0) as recorder:

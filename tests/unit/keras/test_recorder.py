@@ -227,7 +227,7 @@ def test_a_directory_that_takes_no_file(tmp_path, model, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device", path)
 
-    monkeypatch.setattr("tb_pastnet.record.segments.open_file", full)
+    monkeypatch.setattr("tb_pastnet.record.segments.GrowingFile", full)
     with pytest.raises(UnwritableLog, match=r"got 'No space left on device'"):
         Recorder(tmp_path, model)
 

@@ -18,7 +18,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message, read_messages
 from tb_pastnet.record.overhead_timer import RECORDS, OverheadTotals
 from tb_pastnet.record.record import Record
-from tb_pastnet.record.segments import Segments
+from tb_pastnet.record.segments import LocalSegments
 from tb_pastnet.record.sink import Sink
 from tests.fault.sinking import mask
 from tests.recorded import read_one
@@ -41,7 +41,7 @@ def spent():
 
 @pytest.fixture
 def sink(tmp_path, spent):
-    segments = Segments(str(tmp_path / NAME), 0.0, size=900)
+    segments = LocalSegments(str(tmp_path / NAME), 0.0, size=900)
     batch = Batch([Span("w", 0, 4, True)], 7)
     made = Sink(segments, batch, describe, Failures(), spent)
     yield made

@@ -5,12 +5,14 @@ import shutil
 import pytest
 
 from tb_pastnet.errors import UnwritableLog
+from tb_pastnet.format.files import join, list_directory, read_file
+from tb_pastnet.format.tags import lineage_directory
 from tb_pastnet.record import segments
-from tb_pastnet.record.segments import Segments, create_lineage, lineages
+from tb_pastnet.record.segments import LocalSegments, create_lineage, lineages, segments_in
 
 
 def test_segments_follow_each_other_by_size(tmp_path):
-    writer = Segments(str(tmp_path / "a" / "b"), 1_700_000_000.7, size=100)
+    writer = LocalSegments(str(tmp_path / "a" / "b"), 1_700_000_000.7, size=100)
     for _ in range(3):
         writer.write(lambda: b"H" * 10, lambda _: b"B" * 100)
     writer.close()
@@ -21,7 +23,7 @@ def test_segments_follow_each_other_by_size(tmp_path):
 
 
 def test_an_open_segment_gets_its_head_with_the_first_group(tmp_path):
-    writer = Segments(str(tmp_path), 0.0)
+    writer = LocalSegments(str(tmp_path), 0.0)
     writer.open()
     writer.write(lambda: b"H", lambda _: b"1")
     writer.write(lambda: b"H", lambda _: b"2")
@@ -31,7 +33,7 @@ def test_an_open_segment_gets_its_head_with_the_first_group(tmp_path):
 
 
 def test_a_deleted_directory_is_made_again(tmp_path):
-    writer = Segments(str(tmp_path / "log"), 0.0)
+    writer = LocalSegments(str(tmp_path / "log"), 0.0)
     writer.write(lambda: b"H", lambda _: b"1")
     shutil.rmtree(tmp_path / "log")
     writer.write(lambda: b"H", lambda _: b"2")
@@ -42,9 +44,9 @@ def test_a_deleted_directory_is_made_again(tmp_path):
 
 
 def test_after_an_error_the_group_goes_to_a_new_segment(tmp_path, monkeypatch):
-    writer = Segments(str(tmp_path), 0.0)
+    writer = LocalSegments(str(tmp_path), 0.0)
     writer.write(lambda: b"H", lambda _: b"1")
-    monkeypatch.setattr(segments, "open_file", broken)
+    monkeypatch.setattr(segments, "GrowingFile", broken)
     writer._file.close()
     writer._file = broken("")
     with pytest.raises(OSError, match="No space"):
@@ -62,7 +64,7 @@ def broken(path):
         def write(self, data):
             raise OSError(28, "No space left on device")
 
-        def exists(self):
+        def intact(self):
             return True
 
         def close(self):
@@ -71,22 +73,16 @@ def broken(path):
     return Broken()
 
 
-def test_a_short_write_goes_on(tmp_path):
-    file = segments.open_file(str(tmp_path / "x"))
-    written = []
-
-    class Slow:
-        def write(self, data):
-            written.append(bytes(data[:3]))
-            return len(data[:3])
-
-    file._file.close()
-    file._file = Slow()
-    file.write(b"0123456789")
-    assert b"".join(written) == b"0123456789"
-    file._file.write = lambda data: 0
-    with pytest.raises(OSError, match="nothing could be written"):
-        file.write(b"x")
+def test_a_segment_that_was_cut_from_outside_is_followed_by_another(tmp_path):
+    writer = LocalSegments(str(tmp_path), 0.0)
+    writer.write(lambda: b"H", lambda _: b"1")
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"")
+    writer.write(lambda: b"H", lambda _: b"2")
+    writer.close()
+    first, second = sorted(tmp_path.iterdir())
+    assert first.read_bytes() == b""
+    assert second.read_bytes().endswith(b"H2")
 
 
 def test_lineages_are_numbered_on(tmp_path):
@@ -107,15 +103,38 @@ def test_a_directory_that_cannot_be_made(tmp_path):
             create_lineage(str(logdir))
 
 
-def test_remote_paths_go_through_tensorflow():
-    import tensorflow as tf
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that pacing goes by."""
+    now = [1000.0]
+    monkeypatch.setattr(segments.time, "monotonic", lambda: now[0])
+    return now
 
-    run = create_lineage("ram://logs/a")
-    assert create_lineage("ram://logs/a/").ordinal == run.ordinal + 1
-    writer = Segments("ram://logs/a/x", 0.0)
-    writer.write(lambda: b"H", lambda _: b"1")
-    writer.write(lambda: b"H", lambda _: b"2")
-    writer.close()
-    (name,) = tf.io.gfile.listdir("ram://logs/a/x")
-    with tf.io.gfile.GFile(f"ram://logs/a/x/{name}", "rb") as stream:
-        assert stream.read().endswith(b"H12")
+
+@pytest.mark.parametrize("directory", ["memory://logs/a/x", "ram://logs/a/x"])
+def test_in_a_store_each_group_is_an_object_with_a_head_of_its_own(directory):
+    writer = segments_in(directory, 0.0, 60.0)
+    writer.open()
+    sizes = []
+    for body in (b"1", b"2"):
+        writer.write(lambda: b"H", lambda size, body=body: sizes.append(size) or body)
+    opened, first, second = (read_file(join(directory, name)) for name in list_directory(directory))
+    assert (first, second) == (opened + b"H1", opened + b"H2")
+    assert sizes == [len(opened), len(opened + first)]
+
+
+def test_objects_come_ever_more_rarely(clock):
+    writer = segments_in("memory://paced/x", 0.0, 60.0)
+    writer.open()
+    waited = []
+    for _ in range(7):
+        waited.append(writer.wait(0.0, full=True))
+        clock[0] += waited[-1]
+        writer.write(lambda: b"", lambda _: b"")
+    assert waited == [10, 20, 40, 80, 160, 300, 300]
+
+
+def test_lineages_of_a_store_are_numbered_on():
+    run = create_lineage("memory://numbered/a")
+    segments_in(f"memory://numbered/a/{lineage_directory(*run[1:])}", 0.0, 60.0).open()
+    assert create_lineage("memory://numbered/a/").ordinal == run.ordinal + 1

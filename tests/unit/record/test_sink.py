@@ -8,13 +8,14 @@ import pytest
 
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
+from tb_pastnet.record import segments
 from tb_pastnet.record import sink as sinks
 from tb_pastnet.record.batch import Batch, Span
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Record
-from tb_pastnet.record.segments import Segments
+from tb_pastnet.record.segments import LocalSegments
 from tb_pastnet.record.sink import Mark, Sink
 from tests.patience import waiting
 from tests.recorded import read_one
@@ -34,9 +35,9 @@ def make(tmp_path, monkeypatch):
     made = []
 
     def make_sink(**settings):
-        segments = Segments(str(tmp_path / NAME), 0.0)
+        files = LocalSegments(str(tmp_path / NAME), 0.0)
         batch = Batch([Span("w", 0, 4, True)], 7)
-        sink = Sink(segments, batch, describe, Failures(), OverheadTotals(), **settings)
+        sink = Sink(files, batch, describe, Failures(), OverheadTotals(), **settings)
         made.append(sink)
         return sink
 
@@ -98,7 +99,7 @@ def test_nothing_is_written_without_a_record(make, tmp_path):
 
 
 def test_an_old_block_is_written_without_being_full(make, tmp_path, monkeypatch):
-    monkeypatch.setattr(sinks, "BLOCK_SECONDS", 0.01)
+    monkeypatch.setattr(segments, "BLOCK_SECONDS", 0.01)
     sink = make()
     written = threading.Event()
     write = sink._segments.write
@@ -165,7 +166,7 @@ def test_a_blocked_disk_blocks_neither_offers_nor_the_end(make, monkeypatch):
 
 
 def test_a_group_that_failed_is_written_again(make, tmp_path, monkeypatch):
-    monkeypatch.setattr(sinks, "_RETRY_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr(LocalSegments, "retry_seconds", (0.001, 0.001))
     sink = make()
     write, failures = sink._segments.write, [OSError(28, "No space left on device")] * 3
 
@@ -186,7 +187,7 @@ def test_a_group_that_failed_is_written_again(make, tmp_path, monkeypatch):
 
 
 def test_a_dead_disk_costs_records_not_the_end(make, monkeypatch):
-    monkeypatch.setattr(sinks, "_RETRY_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr(LocalSegments, "retry_seconds", (0.001, 0.001))
     sink = make()
 
     def dead(head, body):
@@ -261,7 +262,7 @@ def test_closed_without_waiting_the_end_of_the_program_waits(make, tmp_path, mon
 
 
 def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
-    monkeypatch.setattr(sinks, "CLOSE_SECONDS", 0.3)
+    monkeypatch.setattr(LocalSegments, "exit_seconds", 0.3)
     gates = [Gate(sink, monkeypatch) for sink in (make(), make(), make())]
     for sink in list(sinks._OPEN):
         offer(sink, 1)

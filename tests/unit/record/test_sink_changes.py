@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.record import sink as module
+from tb_pastnet.record import segments
 from tests.fault.sinking import flags, make_sink, mask, offer
 from tests.patience import waiting
 from tests.recorded import read_one
@@ -104,7 +104,7 @@ def test_nothing_makes_no_log(make, tmp_path):
 
 
 def test_an_old_change_is_written_without_a_record(make, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_SECONDS", 0.01)
+    monkeypatch.setattr(segments, "BLOCK_SECONDS", 0.01)
     sink, _ = make()
     written = threading.Event()
     write = sink._segments.write

@@ -1,0 +1,222 @@
+"""Files on this machine, and objects in stores: those of fsspec's drivers, or of TensorFlow.
+
+A path with "://" is of a store. Objects are written whole and read whole; none grows. TensorFlow's
+file systems stand in where fsspec has no driver, in a process that has loaded TensorFlow.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+_DRIVERS = {
+    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow",
+    "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "adl": "adlfs",
+}  # fmt: skip
+
+
+def located(path: str | os.PathLike[str]) -> str:
+    """A path as it is meant: `~` is the home directory, file:// a path of this machine.
+
+    Raises OSError for a URL that none of these functions can use.
+    """
+    text = os.fspath(path)
+    if text.startswith("file://"):
+        text = url2pathname(urlsplit(text).path)
+    if not is_remote(text):
+        return os.path.expanduser(text)  # noqa: PTH111 - of a Path it would raise for "~nobody"
+    if "?" in text:
+        raise OSError("a URL with a query")
+    return text.rstrip("/")
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is of a store."""
+    return "://" in path
+
+
+def join(directory: str, name: str) -> str:
+    """The path of an entry of a directory."""
+    return f"{directory.rstrip('/')}/{name}" if is_remote(directory) else str(Path(directory, name))
+
+
+def base_name(path: str) -> str:
+    """The last part of a path, also of one such as "."."""
+    return path.rstrip("/").rpartition("/")[2] if is_remote(path) else Path(path).resolve().name
+
+
+def remove_directory(path: str) -> None:
+    """Removes a directory with all that is in it."""
+    if is_remote(path):
+        store_of(path).remove(path)
+    else:
+        shutil.rmtree(path)
+
+
+def list_directory(path: str) -> list[str]:
+    """Names of the entries of a directory; none where there is no such directory."""
+    if is_remote(path):
+        return store_of(path).names(path)
+    return sorted(os.listdir(path)) if Path(path).exists() else []  # noqa: PTH208
+
+
+def read_file(path: str) -> bytes:
+    """All bytes of a file."""
+    return store_of(path).read(path) if is_remote(path) else Path(path).read_bytes()
+
+
+class GrowingFile:
+    """A new file of this machine, unbuffered: errors reach us, a killed process loses nothing."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        # Behind what others left of it, not over it.
+        self._file = open(path, "ab", buffering=0, opener=_only_new)  # noqa: SIM115
+        self._written = 0
+
+    def write(self, data: bytes) -> None:
+        """Writes all bytes, or raises OSError."""
+        left = memoryview(data)
+        while left:
+            count = self._file.write(left)
+            if not count:
+                raise OSError("nothing could be written")
+            self._written += count
+            left = left[count:]
+
+    def intact(self) -> bool:
+        """Whether it is still there, and as long as what was written: others may have cut it."""
+        with suppress(OSError):
+            return self._path.stat().st_size == self._written
+        return False
+
+    def close(self) -> None:
+        """Closes it."""
+        self._file.close()
+
+
+def _only_new(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_EXCL, 0o666)
+
+
+class Store(Protocol):
+    """What is asked of a store. Paths are URLs; what fails raises classes of the driver's own."""
+
+    def names(self, path: str) -> list[str]:
+        """See `list_directory`."""
+
+    def below(self, path: str) -> list[str]:
+        """The URLs of all files below a directory, at any depth."""
+
+    def read(self, path: str) -> bytes:
+        """All bytes of a file."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Makes a file, in one request where the store has such."""
+
+    def remove(self, path: str) -> None:
+        """Removes a directory with all that is in it."""
+
+    def fetch(self, paths: Sequence[str], targets: Sequence[str]) -> None:
+        """Copies files to this machine, many at once where the driver can."""
+
+
+def store_of(path: str) -> Store:
+    """The store of a URL; raises OSError that says what to install where there is no driver."""
+    protocol = path.partition("://")[0]
+    try:
+        from fsspec.core import url_to_fs  # only for who uses stores
+
+        return _FsspecStore(url_to_fs(path)[0])
+    except (ImportError, ValueError) as error:
+        tf: Any = sys.modules.get("tensorflow")
+        if tf is not None and protocol in tf.io.gfile.get_registered_schemes():
+            return _TensorFlowStore(tf.io.gfile)
+        driver = _DRIVERS.get(protocol)
+        mend = f"run: pip install {driver}" if driver else "expected one that fsspec knows"
+        raise OSError(f"no driver for {protocol}://, {mend}") from error
+
+
+class _FsspecStore:
+    def __init__(self, file_system: Any) -> None:
+        self._fs = file_system
+
+    def _inside(self, path: str) -> str:
+        # Others may have written meanwhile.
+        self._fs.invalidate_cache()
+        inside: str = self._fs._strip_protocol(path)
+        return inside
+
+    def names(self, path: str) -> list[str]:
+        try:
+            found = self._fs.ls(self._inside(path), detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(str(name).rstrip("/").rpartition("/")[2] for name in found)
+
+    def below(self, path: str) -> list[str]:
+        return [str(self._fs.unstrip_protocol(each)) for each in self._fs.find(self._inside(path))]
+
+    def read(self, path: str) -> bytes:
+        return bytes(self._fs.cat_file(self._inside(path)))
+
+    def write(self, path: str, data: bytes) -> None:
+        inside = self._inside(path)
+        # Object stores, whose drivers are asynchronous, have no directories; a missing bucket
+        # would be made.
+        if not self._fs.async_impl:
+            self._fs.makedirs(inside.rpartition("/")[0], exist_ok=True)
+        self._fs.pipe_file(inside, data)
+
+    def remove(self, path: str) -> None:
+        self._fs.rm(self._inside(path), recursive=True)
+
+    def fetch(self, paths: Sequence[str], targets: Sequence[str]) -> None:
+        inside = [str(self._fs._strip_protocol(path)) for path in paths]
+        self._fs.get(inside, list(targets), callback=_progress(f"{len(paths)} files"))
+
+
+def _progress(what: str) -> Any:
+    """A bar on a terminal, for what takes more than two seconds, where tqdm is installed."""
+    from fsspec.callbacks import NoOpCallback, TqdmCallback
+
+    try:
+        return TqdmCallback(tqdm_kwargs={"desc": f"Fetching {what}", "delay": 2, "disable": None})
+    except ImportError:
+        return NoOpCallback()
+
+
+class _TensorFlowStore:
+    def __init__(self, gfile: Any) -> None:
+        self._gfile = gfile
+
+    def names(self, path: str) -> list[str]:
+        if not self._gfile.isdir(path):
+            return []
+        return sorted(str(name).rstrip("/") for name in self._gfile.listdir(path))
+
+    def below(self, path: str) -> list[str]:
+        return [join(folder, name) for folder, _, names in self._gfile.walk(path) for name in names]
+
+    def read(self, path: str) -> bytes:
+        with self._gfile.GFile(path, "rb") as file:
+            return bytes(file.read())
+
+    def write(self, path: str, data: bytes) -> None:
+        self._gfile.makedirs(path.rpartition("/")[0])
+        with self._gfile.GFile(path, "wb") as file:
+            file.write(data)
+
+    def remove(self, path: str) -> None:
+        self._gfile.rmtree(path)
+
+    def fetch(self, paths: Sequence[str], targets: Sequence[str]) -> None:
+        for path, target in zip(paths, targets, strict=True):
+            Path(target).write_bytes(self.read(path))

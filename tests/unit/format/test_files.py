@@ -1,0 +1,111 @@
+"""Files of this machine and of stores."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+
+import pytest
+
+from tb_pastnet.format import files
+from tb_pastnet.format.files import GrowingFile, base_name, join, list_directory, located, store_of
+
+LOCATED = [
+    ("~/x", "/home/me/x"), ("a/~", "a/~"), ("file:///tmp/a%20b", "/tmp/a b"), ("a b", "a b"),
+    ("s3://bucket/a/", "s3://bucket/a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "meant"), LOCATED)
+def test_a_path_is_as_it_is_meant(given, meant, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert located(given) == meant
+
+
+def test_a_url_with_a_query_is_refused():
+    with pytest.raises(OSError, match="a URL with a query"):
+        located("s3://bucket/a?versionId=1")
+
+
+def test_names_of_paths():
+    assert join("s3://b/a/", "x") == "s3://b/a/x"
+    assert base_name("s3://b/a/") == "a"
+    assert join("a", "x") == "a/x"
+
+
+def test_a_short_write_goes_on(tmp_path):
+    file = GrowingFile(str(tmp_path / "x"))
+    written = []
+
+    class Slow:
+        def write(self, data):
+            written.append(bytes(data[:3]))
+            return len(data[:3])
+
+    file.close()
+    file._file = Slow()
+    file.write(b"0123456789")
+    assert b"".join(written) == b"0123456789"
+    file._file.write = lambda data: 0
+    with pytest.raises(OSError, match="nothing could be written"):
+        file.write(b"x")
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path):
+    (tmp_path / "x").write_text("mine")
+    with pytest.raises(FileExistsError):
+        GrowingFile(str(tmp_path / "x"))
+
+
+@pytest.mark.parametrize("change", [lambda p: p.write_bytes(b"ab"), lambda p: p.unlink()])
+def test_a_file_that_others_cut_or_removed_is_not_intact(tmp_path, change):
+    file = GrowingFile(str(tmp_path / "x"))
+    file.write(b"abc")
+    assert file.intact()
+    change(tmp_path / "x")
+    assert not file.intact()
+    file.close()
+
+
+def test_a_store():
+    store, place = store_of("memory://files/a"), "memory://files/a"
+    assert list_directory(place) == []
+    store.write(f"{place}/b/c", b"1")
+    store.write(f"{place}/d", b"2")
+    assert list_directory(place) == ["b", "d"]
+    assert store.below(place) == [f"{place.replace('://', ':///')}/{name}" for name in ("b/c", "d")]
+    assert files.read_file(f"{place}/b/c") == b"1"
+    files.remove_directory(place)
+    assert list_directory(place) == []
+
+
+def test_files_are_fetched(tmp_path):
+    store, target = store_of("memory://fetched"), tmp_path / "x"
+    store.write("memory://fetched/a", b"1")
+    store.fetch(["memory://fetched/a"], [str(target)])
+    assert target.read_bytes() == b"1"
+
+
+@pytest.mark.parametrize(
+    ("url", "mend"),
+    [("gs://b/a", "run: pip install gcsfs"), ("nowhere://b/a", "expected one that fsspec knows")],
+)
+def test_without_a_driver_it_says_what_to_install(url, mend, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    with pytest.raises(OSError, match=f"no driver for .*://, {mend}"):
+        store_of(url)
+
+
+def test_without_fsspec_it_says_what_to_install(monkeypatch):
+    original = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("fsspec"):
+            raise ImportError(name)
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(OSError, match="run: pip install s3fs"):
+        store_of("s3://b/a")
