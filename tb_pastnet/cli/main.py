@@ -6,10 +6,13 @@ import argparse
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from tb_pastnet.cli.text import printable
 from tb_pastnet.errors import PastNetError
+
+if TYPE_CHECKING:
+    from tb_pastnet.reader.local_log import LocalLog
 
 WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well, something was found, the command can't be carried out, Ctrl-C."""
@@ -33,6 +36,8 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     if hasattr(out, "reconfigure"):
         out.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign shows its number
     try:
+        log = _local(options.logdir)
+        options.logdir = log.path
         code = int(options.command(options, out, error))
         out.flush()
     except PastNetError as problem:
@@ -159,6 +164,12 @@ def _words(choices: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 # What a command needs is imported when it is called: help comes at once.
+
+
+def _local(logdir: str) -> LocalLog:
+    from tb_pastnet.reader.local_log import LocalLog
+
+    return LocalLog(logdir)
 
 
 def _check(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:

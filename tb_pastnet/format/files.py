@@ -113,7 +113,7 @@ class Store(Protocol):
         """See `list_directory`."""
 
     def below(self, path: str) -> list[str]:
-        """The URLs of all files below a directory, at any depth."""
+        """The paths of all files below a directory, at any depth, from there on."""
 
     def read(self, path: str) -> bytes:
         """All bytes of a file."""
@@ -124,8 +124,8 @@ class Store(Protocol):
     def remove(self, path: str) -> None:
         """Removes a directory with all that is in it."""
 
-    def fetch(self, paths: Sequence[str], targets: Sequence[str]) -> None:
-        """Copies files to this machine, many at once where the driver can."""
+    def fetch(self, path: str, names: Sequence[str], folder: Path) -> None:
+        """Copies files below a directory to this machine, many at once where the driver can."""
 
 
 def store_of(path: str) -> Store:
@@ -162,7 +162,8 @@ class _FsspecStore:
         return sorted(str(name).rstrip("/").rpartition("/")[2] for name in found)
 
     def below(self, path: str) -> list[str]:
-        return [str(self._fs.unstrip_protocol(each)) for each in self._fs.find(self._inside(path))]
+        inside = self._inside(path).rstrip("/")
+        return [str(each)[len(inside) + 1 :] for each in self._fs.find(inside)]
 
     def read(self, path: str) -> bytes:
         return bytes(self._fs.cat_file(self._inside(path)))
@@ -178,17 +179,20 @@ class _FsspecStore:
     def remove(self, path: str) -> None:
         self._fs.rm(self._inside(path), recursive=True)
 
-    def fetch(self, paths: Sequence[str], targets: Sequence[str]) -> None:
-        inside = [str(self._fs._strip_protocol(path)) for path in paths]
-        self._fs.get(inside, list(targets), callback=_progress(f"{len(paths)} files"))
+    def fetch(self, path: str, names: Sequence[str], folder: Path) -> None:
+        inside = self._inside(path).rstrip("/")
+        sources = [f"{inside}/{name}" for name in names]
+        targets = [str(folder / name) for name in names]
+        with _progress(path) as callback:
+            self._fs.get(sources, targets, callback=callback)
 
 
-def _progress(what: str) -> Any:
+def _progress(path: str) -> Any:
     """A bar on a terminal, for what takes more than two seconds, where tqdm is installed."""
     from fsspec.callbacks import NoOpCallback, TqdmCallback
 
     try:
-        return TqdmCallback(tqdm_kwargs={"desc": f"Fetching {what}", "delay": 2, "disable": None})
+        return TqdmCallback(tqdm_kwargs={"desc": f"Fetching {path}", "delay": 2, "disable": None})
     except ImportError:
         return NoOpCallback()
 
@@ -203,7 +207,10 @@ class _TensorFlowStore:
         return sorted(str(name).rstrip("/") for name in self._gfile.listdir(path))
 
     def below(self, path: str) -> list[str]:
-        return [join(folder, name) for folder, _, names in self._gfile.walk(path) for name in names]
+        found = [
+            join(folder, name) for folder, _, names in self._gfile.walk(path) for name in names
+        ]
+        return [each[len(path.rstrip("/")) + 1 :] for each in found]
 
     def read(self, path: str) -> bytes:
         with self._gfile.GFile(path, "rb") as file:
@@ -217,6 +224,6 @@ class _TensorFlowStore:
     def remove(self, path: str) -> None:
         self._gfile.rmtree(path)
 
-    def fetch(self, paths: Sequence[str], targets: Sequence[str]) -> None:
-        for path, target in zip(paths, targets, strict=True):
-            Path(target).write_bytes(self.read(path))
+    def fetch(self, path: str, names: Sequence[str], folder: Path) -> None:
+        for name in names:
+            (folder / name).write_bytes(self.read(join(path, name)))

@@ -19,6 +19,7 @@ from tb_pastnet.format.events import Event, Metadata, Value, read_events
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest
 from tb_pastnet.format.tags import PLUGIN
+from tb_pastnet.reader.local_log import LocalLog
 from tb_pastnet.reader.series_source import (
     ALL,
     Listing,
@@ -145,7 +146,8 @@ class FileSource(SeriesSource):
     """The event files of a log directory, as they were when it was opened."""
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
-        self._files = find_runs(logdir)
+        self._log = LocalLog(logdir)
+        self._files = find_runs(self._log.path)
         scans = {run: scan(files) for run, files in self._files.items()}
         self._scans = {run: scanned for run, scanned in scans.items() if scanned.begun}
         self._listing: Listing = {

@@ -186,7 +186,7 @@ class Log:
         warnings: what concerns no single run, such as files that can't be opened.
 
     Raises:
-        UnreadableLog: it is no directory.
+        UnreadableLog: it is no directory, or the store can't be used.
     """
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
@@ -243,13 +243,14 @@ def read(logdir: str | os.PathLike[str]) -> Log:
     written later shows when the log is opened again.
 
     Args:
-        logdir: a local directory.
+        logdir: a directory of this machine, or of a store such as "s3://bucket/runs", which is
+            copied to a temporary one first. See `docs/stores.md`.
 
     Returns:
         The log.
 
     Raises:
-        UnreadableLog: it is no directory.
+        UnreadableLog: it is no directory, or the store can't be used.
 
     Example:
         >>> import tempfile

@@ -73,17 +73,20 @@ def test_a_store():
     store.write(f"{place}/b/c", b"1")
     store.write(f"{place}/d", b"2")
     assert list_directory(place) == ["b", "d"]
-    assert store.below(place) == [f"{place.replace('://', ':///')}/{name}" for name in ("b/c", "d")]
+    assert store.below(place) == ["b/c", "d"]
     assert files.read_file(f"{place}/b/c") == b"1"
     files.remove_directory(place)
     assert list_directory(place) == []
 
 
-def test_files_are_fetched(tmp_path):
-    store, target = store_of("memory://fetched"), tmp_path / "x"
-    store.write("memory://fetched/a", b"1")
-    store.fetch(["memory://fetched/a"], [str(target)])
-    assert target.read_bytes() == b"1"
+@pytest.mark.parametrize("place", ["memory://fetched", "ram://fetched"])
+def test_files_are_fetched(tmp_path, place):
+    store = store_of(place)
+    store.write(f"{place}/b/a", b"1")
+    assert store.below(place) == ["b/a"]
+    (tmp_path / "b").mkdir()
+    store.fetch(place, ["b/a"], tmp_path)
+    assert (tmp_path / "b" / "a").read_bytes() == b"1"
 
 
 @pytest.mark.parametrize(
