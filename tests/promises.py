@@ -100,6 +100,11 @@ PROMISES = (
         "fuzzed records (atheris, Hypothesis) and requests (Hypothesis, schemathesis)",
         "only our own errors; 0 answers of 5xx",
     ),
+    Promise(
+        "stores",
+        "stores that answer 503, 403 or not, take seconds, also at exit; kill -9 meanwhile",
+        "acknowledged records readable; exit code 0; what is given up is counted",
+    ),
     Promise("prefixes", "--path_prefix, /experiment/ID, a reverse proxy", "0 answers of 404"),
     Promise(
         "absent_parts",

@@ -165,11 +165,13 @@ class ObjectSegments:
         path = join(self.directory, _name(self._start, self._number))
         # A number is never used twice: what failed may have arrived, and may be read by now.
         self._number += 1
-        # What failed counts: it was sent, too.
-        self._next = time.monotonic() + self._interval
-        store_of(path).write(path, data)
-        self._total += len(data)
-        self._interval = min(2 * self._interval, PUT_SECONDS[1])
+        try:
+            store_of(path).write(path, data)
+            self._total += len(data)
+        finally:
+            # What failed counts: it was sent, too. From its end on, as a store may be slow.
+            self._next = time.monotonic() + self._interval
+            self._interval = min(2 * self._interval, PUT_SECONDS[1])
 
 
 def make_directory(path: str) -> None:

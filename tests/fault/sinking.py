@@ -25,12 +25,13 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Record
-from tb_pastnet.record.segments import LocalSegments, create_lineage, join
+from tb_pastnet.format.files import join
+from tb_pastnet.record.segments import create_lineage, segments_in
 from tb_pastnet.record.sink import Sink
 from tests.patience import be_patient
 
 
-def make_sink(logdir, **settings):
+def make_sink(logdir, exit_timeout=60.0, **settings):
     """A sink for two variables of 40 channels and a probe of two places."""
     run = create_lineage(logdir)
 
@@ -39,7 +40,8 @@ def make_sink(logdir, **settings):
         return Message("description", step, encode_description(text, tag="description", step=step))
 
     spans = [Span("a/kernel", 0, 30, True), Span("a/bias", 30, 40, False)]
-    segments = LocalSegments(join(logdir, lineage_directory(run.ordinal, run.lineage)), time.time())
+    directory = join(logdir, lineage_directory(run.ordinal, run.lineage))
+    segments = segments_in(directory, time.time(), exit_timeout)
     failures = Failures()
     probe = SimpleNamespace(inputs=(), places=[Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
     batch = Batch(spans, run.lineage, probe=probe)

@@ -1,0 +1,98 @@
+"""Stores that are slow, fail, or whose writers die: what was acknowledged is there, exits are clean."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tb_pastnet.reader.local_log import LocalLog
+from tests.recorded import Recorded, read_one
+from tests.stores import S3, s3
+
+pytestmark = pytest.mark.promise("stores")
+
+ROOT = Path(__file__).parents[2]
+PROVE = pytest.mark.prove
+CASES = [pytest.param(seed, marks=() if seed < 4 else PROVE) for seed in range(100)]
+FAULTS = (503, 500, 403, "reset", 0.2, 1.0)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[S3]:
+    with s3() as server:
+        yield server
+
+
+@contextmanager
+def started(url: str, end: str, exit_timeout: float = 60.0) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "tests.fault.writing", url, end, str(exit_timeout)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as training:
+        try:
+            yield training
+        finally:
+            training.kill()
+
+
+def ended(url: str, end: str = "exit", exit_timeout: float = 60.0) -> tuple[str, str]:
+    """What it said on its way to a good end."""
+    with started(url, end, exit_timeout) as training:
+        out, err = training.communicate(timeout=120)
+        assert training.returncode == 0, err
+    return out, err
+
+
+def stored(url: str) -> Recorded:
+    log = LocalLog(url)  # its copy goes with it
+    return read_one(Path(log.path))
+
+
+@pytest.mark.parametrize("seed", CASES)
+def test_faults_at_any_point_lose_nothing_and_end_in_order(store: S3, seed: int) -> None:
+    luck, url = random.Random(seed), f"s3://bucket/faults/{seed}"
+    first = len(store.puts) + 1
+    faults = {first + luck.randrange(1, 12): luck.choice(FAULTS) for _ in range(3)}
+    store.fault = faults.get
+    out, _ = ended(url)
+    log = stored(url)
+    assert {*map(int, out.split())} <= {*log.record_steps()}
+    assert log.record_steps() == [*range(1, 41)]
+    assert sorted(log.changes) == [*range(40)]
+    assert log.last.closed
+    assert log.last.dropped == 0
+
+
+@pytest.mark.parametrize("seed", CASES[:50])
+def test_what_was_acknowledged_survives_kill(store: S3, seed: int) -> None:
+    luck, url = random.Random(seed), f"s3://bucket/killed/{seed}"
+    store.fault = lambda number: luck.choice((None, None, 0.05, 503))
+    with started(url, "kill") as training:
+        assert training.stdout is not None
+        told = [int(training.stdout.readline()) for _ in range(luck.randrange(1, 6))]
+        time.sleep(luck.random() / 5)
+        training.kill()
+        told += map(int, training.communicate()[0].split())
+    steps = stored(url).record_steps()
+    assert {*told} <= {*steps}
+    assert steps == [*range(1, len(steps) + 1)]
+
+
+def test_a_store_that_is_slow_at_exit_is_waited_for(store: S3) -> None:
+    url = "s3://bucket/slow"
+    store.fault = lambda number: 2.0
+    ended(url, "late")
+    assert stored(url).record_steps() == [*range(1, 41)]
+
+
+def test_a_store_that_hangs_at_exit_is_given_up_after_the_time_that_was_given(store: S3) -> None:
+    first = len(store.puts) + 1
+    store.fault = lambda number: 30.0 if number > first else None
+    _, err = ended("s3://bucket/hangs", "late", exit_timeout=1.0)
+    assert "Gave up 40 records that 1 seconds weren't enough to write" in err

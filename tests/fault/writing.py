@@ -1,0 +1,23 @@
+"""A program that records into a store, and says what was acknowledged."""
+
+from __future__ import annotations
+
+import sys
+
+from tb_pastnet.record import segments
+from tests.fault.sinking import change, make_sink, offer
+
+
+def main(logdir: str, end: str, exit_timeout: str) -> None:
+    """`end`: "kill" goes on until it is killed, "exit" and "late" end, the latter unflushed."""
+    segments.PUT_SECONDS = (0.05, 0.4)
+    sink, _ = make_sink(logdir, exit_timeout=float(exit_timeout))
+    for step in range(1, 1_000_000 if end == "kill" else 41):
+        change(sink, step)
+        offer(sink, step)
+        if step % 5 == 0 and step < 40 and end != "late" and sink.flush(20):
+            print(step, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
