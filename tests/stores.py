@@ -36,7 +36,9 @@ class S3:
         self.requests: list[Request] = []
         self.fault: Callable[[int], Fault] = lambda number: None
         self._app = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
+        self._server = make_server(
+            "127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet
+        )
         self._server.daemon_threads = True  # type: ignore[attr-defined]
         self.environ = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",

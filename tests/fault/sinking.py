@@ -17,6 +17,7 @@ import numpy as np
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.description import Description, encode_description
+from tb_pastnet.format.files import join
 from tb_pastnet.format.function_change import LAYER, Place
 from tb_pastnet.format.tags import lineage_directory
 from tb_pastnet.record.batch import Batch, Span
@@ -25,7 +26,6 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Record
-from tb_pastnet.format.files import join
 from tb_pastnet.record.segments import create_lineage, segments_in
 from tb_pastnet.record.sink import Sink
 from tests.patience import be_patient

@@ -16,7 +16,8 @@ def main(logdir: str, end: str, exit_timeout: str) -> None:
         change(sink, step)
         offer(sink, step)
         if step % 5 == 0 and step < 40 and end != "late" and sink.flush(20):
-            print(step, flush=True)
+            sys.stdout.write(f"{step}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
