@@ -133,7 +133,7 @@ class Recorder(Recording):
         if names := left_behind(recorded.weights):
             failures.add(
                 f"No masks hold {', '.join(map(repr, names[:3]))}, though masks of another model "
-                f"hold the same values: keras.models.clone_model and set_weights copy none"
+                f"prune the same weights: keras.models.clone_model and set_weights copy none"
             )
         start = recorded.origin()
         tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)

@@ -169,7 +169,7 @@ def _missing(
 ) -> int:
     """How many records that stand lack values although their writer had a probe."""
     missing = 0
-    cuts = first_steps_after([lineage.begin for lineage in lineages])
+    cuts = first_steps_after([lineage.start for lineage in lineages])
     for rows, lineage, cut in zip(by_writer, lineages, cuts, strict=True):
         if TAG_FUNCTION in lineage.versions and lineage.tb_run not in withheld:
             line = lineage.timeline
@@ -187,7 +187,7 @@ def _standing(by_writer: Sequence[Integers], lineages: Sequence[LineageHead]) ->
             (lineage.name.ordinal, lineage.name.lineage, rows[:, _STEP])
             for lineage, rows in zip(lineages, by_writer, strict=True)
         ],
-        [lineage.begin for lineage in lineages],
+        [lineage.start for lineage in lineages],
     )
     kept = [rows[keep] for rows, keep in zip(by_writer, stand, strict=True)]
     joined = np.concatenate([np.zeros((0, 5), np.int64), *kept])

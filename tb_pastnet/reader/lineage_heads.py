@@ -92,19 +92,15 @@ class LineageHead:
 
     @property
     def start(self) -> int | None:
-        """The first step that it recorded, None where nothing is known to be recorded."""
-        if not len(self.timeline.steps):
-            return None
-        first = int(self.timeline.steps[0])
-        return first if self.description is None else min(first, self.description.first_step)
+        """The first step that it says it recorded, None where it says nothing.
 
-    @property
-    def begin(self) -> int | None:
-        """Like `start`, and also where its timeline is lost and its records aren't."""
-        if self.start is None and self.description is not None:
-            recorded = any(variable_of(tag) is not None for tag in self.versions)
-            return self.description.first_step if recorded else None
-        return self.start
+        A description that can be read is enough, as it stands before all records: those of earlier
+        lineages don't come back where the rest of a file is lost.
+        """
+        firsts = self.timeline.steps[:1].tolist()
+        if self.description is not None:
+            firsts.append(self.description.first_step)
+        return min(firsts, default=None)
 
 
 def decode_all(

@@ -247,7 +247,7 @@ def _maskless(lineage: LineageHead) -> MaskLog | None:
 
 def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
     """Joins what the lineages of a run tell, one part for each of them, in their order."""
-    starts = tuple(head.begin for head in run.lineages)
+    starts = tuple(head.start for head in run.lineages)
     standing: dict[str, list[Violation]] = {}
     lost: Notes = sum((part.notes for part in parts), Counter())
     cuts = first_steps_after(starts)

@@ -332,7 +332,7 @@ def moment(history: MaskHistory, lineages: Sequence[LineageHead], step: int) -> 
 def _written(lineage: LineageHead) -> Hashable:
     """Changes when anything does that a lineage tells of its masks; small: a key of the cache."""
     versions = (pair for pair in lineage.versions.items() if pair[0] in _HEAD or mask_of(pair[0]))
-    return lineage.tb_run, lineage.begin, hash(tuple(versions))
+    return lineage.tb_run, lineage.start, hash(tuple(versions))
 
 
 def _sets(plan: Plan, readings: Readings, most: int, lost: Notes) -> Sets:

@@ -189,7 +189,7 @@ class RunReader:
     def function(self) -> FunctionSeries:
         """How far the outputs moved on the probe; no provider call without a probe."""
         version = tuple(
-            (head.tb_run, head.begin, len(head.timeline.steps), head.versions.get(TAG_FUNCTION))
+            (head.tb_run, head.start, len(head.timeline.steps), head.versions.get(TAG_FUNCTION))
             for head in self.run.lineages
         )
         return self.kept(("function series",), self._read_function, version=version, large=True)

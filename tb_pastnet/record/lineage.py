@@ -17,6 +17,7 @@ from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description, encode_description
 from tb_pastnet.format.files import (
     base_name,
+    is_remote,
     join,
     list_directory,
     located,
@@ -30,8 +31,15 @@ from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.messages import Message, read_messages
 from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Probing
+from tb_pastnet.record.run_lock import RunLock
 from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.segments import create_lineage, lineages, segments_in, unwritable
+from tb_pastnet.record.segments import (
+    create_lineage,
+    lineages,
+    make_directory,
+    segments_in,
+    unwritable,
+)
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Source
 
@@ -55,6 +63,7 @@ class Lineage:
         self._exit_timeout = exit_timeout
         self._segments = segments_in(_directory(run), time.time(), exit_timeout)
         self._earlier: EarlierRuns | None = None
+        self.lock = RunLock(run.run)
         self.groups: Mapping[str, Collection[str]] = {}
 
     @classmethod
@@ -82,10 +91,10 @@ class Lineage:
         except OSError as error:
             raise unwritable(logdir, error) from error
         earlier = EarlierRuns.of(logdir)
-        home = earlier.homes[0]
-        if start is not None:
-            home = earlier.home(origin(), resumes=start > 0)
+        number = 0 if start is None else earlier.number(origin(), resumes=start > 0)
+        home, lock = earlier.free(number)
         lineage = cls(create_lineage(home), source, probe, exit_timeout)
+        lineage.lock = lock
         lineage._earlier = earlier if start is None else None
         try:
             lineage._segments.open()
@@ -101,14 +110,23 @@ class Lineage:
     def next(self) -> Lineage:
         """The one that begins where training begins anew."""
         run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
-        return Lineage(run, self._source, self._probe, self._exit_timeout)
+        lineage = Lineage(run, self._source, self._probe, self._exit_timeout)
+        lineage.lock = self.lock
+        return lineage
 
     def _settle(self, origin: str, *, resumes: bool) -> None:
         """Moves to the run that it belongs to, where that is known only now, and is another one."""
         earlier, self._earlier = self._earlier, None
-        home = self._run.run if earlier is None else earlier.home(origin, resumes=resumes)
+        if earlier is None:
+            return
+        number = earlier.number(origin, resumes=resumes)
+        if earlier.homes[number] == self._run.run:
+            return
+        home, lock = earlier.free(number)
         if home == self._run.run:
             return
+        self.lock.release()
+        self.lock = lock
         self._segments.close()
         remove_directory(_directory(self._run))
         self._run = create_lineage(home)
@@ -175,6 +193,7 @@ class EarlierRuns(NamedTuple):
             begins is a run of its own.
     """
 
+    logdir: str
     homes: Sequence[str]
     origins: Sequence[str | None]
     numbered: bool = False
@@ -189,16 +208,32 @@ class EarlierRuns(NamedTuple):
                 homes.append(_home(logdir, len(homes) + 1))
         except Exception as error:
             raise unwritable(logdir, error) from error
-        return cls(homes, origins, TRIAL in logdir)
+        return cls(logdir, homes, origins, TRIAL in logdir)
 
-    def home(self, origin: str, *, resumes: bool) -> str:
-        """Where a training is recorded: in a run that it goes on, or in a new one."""
+    def number(self, origin: str, *, resumes: bool) -> int:
+        """Which run a training goes on, from 0, or the next one."""
         wanted = "" if self.numbered and not resumes else origin
         number = run_number(wanted, self.origins, resumes=resumes)
         if number == len(self.origins) and number and not self.numbered:
             text = "Recording into %s: %s holds the log of a model that began with other weights."
             LOGGER.warning(text, self.homes[number], self.homes[0])
-        return self.homes[number]
+        return number
+
+    def free(self, number: int) -> tuple[str, RunLock]:
+        """The directory of a run, and its lock; a new run where another process writes it."""
+        home = _home(self.logdir, number + 1)
+        while True:
+            lock = RunLock(home)
+            if not is_remote(home):
+                with suppress(OSError):  # told where files are made
+                    make_directory(home)
+            if lock.take():
+                return home, lock
+            number = max(number + 1, len(self.origins))
+            taken, home = home, _home(self.logdir, number + 1)
+            if not self.numbered:
+                text = "Recording into %s: another process records into %s."
+                LOGGER.warning(text, home, taken)
 
 
 def _home(logdir: str, number: int) -> str:

@@ -189,7 +189,11 @@ class Recording:
         self._tell_late()
         if closed:
             self._timer.rest()
-        return True if self._sink is None else self._sink.flush(timeout, closed=closed)
+        written = True if self._sink is None else self._sink.flush(timeout, closed=closed)
+        if closed:
+            # Until more is recorded another process may go on.
+            self._lineage.lock.release()
+        return written
 
     @metered("Could not close the log")
     def close(self, timeout: float | None = None) -> None:
@@ -206,6 +210,7 @@ class Recording:
             self._lineage.close()
         else:
             self._sink.close(timeout)
+        self._lineage.lock.release()
 
     def __enter__(self: Own) -> Own:
         return self
@@ -240,6 +245,7 @@ class Recording:
                 self._copy(action.copy)
 
     def _record(self, sink: Sink, step: int, action: Action) -> None:
+        self._lineage.lock.take()
         if action.past_step is None:
             self._tell_masks(sink, step)
             sink.reserve()

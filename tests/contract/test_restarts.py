@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tb_pastnet as pastnet
+from tb_pastnet.format.events import read_events
 from tests import event_files as files
 from tests.both_loaders import in_both, the_run
 from tests.tensorboards import Board
@@ -36,6 +40,32 @@ def test_a_clock_that_was_set_back_changes_nothing(tmp_path: Path) -> None:
     files.write_run(tmp_path, steps=range(60, 120), ordinal=2, lineage=4, created=1_000_000_000)
     run = in_both(tmp_path, the_run)
     assert (run["records"], run["account"]["superseded"]) == (120, 0)
+
+
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.prove)])
+def test_what_is_superseded_never_comes_back_wherever_the_resumed_run_was_torn(
+    tmp_path: Path, figure: Any, whole: bool
+) -> None:
+    files.write_run(tmp_path, steps=range(1, 31), ordinal=1, lineage=5)
+    files.write_run(tmp_path, steps=range(21, 41), ordinal=2, lineage=6, first_step=21)
+    (torn,) = (tmp_path / "a").glob("pastnet.0002.*/*")
+    data = torn.read_bytes()
+    with torn.open("rb") as stream:
+        frames = [event.offset for event in read_events(stream)]
+    sizes = range(len(data) + 1) if whole else [*frames, *range(0, len(data), 401), len(data)]
+    described = frames[1]  # behind the description
+    for size in sizes:
+        torn.write_bytes(data[:size])
+        (run,) = pastnet.read(tmp_path).runs.values()
+        layer = run.layers["conv1"]
+        own = [step for step in layer.steps.tolist() if step > 20]
+        if size < described:
+            assert layer.steps.tolist() == [*range(1, 31)]
+        else:
+            assert layer.steps.tolist() == [*range(1, 21), *own]
+            assert own in ([], [*range(21, 37)], [*range(21, 41)])
+            assert run.account.superseded == 10
+    figure(f"torn at {len(sizes)} of {len(data)} bytes")
 
 
 def test_two_writers_at_a_time_are_both_there(tmp_path: Path) -> None:
@@ -98,3 +128,35 @@ def test_a_torn_tail_costs_itself(tmp_path: Path) -> None:
     assert steps == list(range(1, 33))
     assert run["records"] == 16  # the last timeline was torn, the blocks before it are whole
     assert header["account"]["shown"] == 32
+
+
+TRAINING = """
+import sys, time
+import numpy as np, keras
+import tb_pastnet as pastnet
+weight = keras.Variable(np.ones((2, 3), "f4"))
+recorder = pastnet.Recorder(sys.argv[1], {"w": weight}, every=1, initial_step=0)
+print(flush=True)
+sys.stdin.readline()
+for step in range(1, 21):
+    weight.assign(weight + 0.1)
+    recorder.record(step)
+recorder.close()
+"""
+
+
+def test_two_processes_at_once_are_two_runs(tmp_path: Path) -> None:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", TRAINING, str(tmp_path / "a")]
+    both = [
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(2)
+    ]
+    for one in both:
+        assert one.stdout is not None
+        one.stdout.readline()
+    said = [one.communicate("\n", timeout=120)[1] for one in both]
+    assert sum("another process records into" in text for text in said) == 1
+    runs = pastnet.read(tmp_path).runs
+    assert list(runs) == ["a", "a/a_2"]
+    for run in runs.values():
+        assert (run.account.shown, run.account.superseded, len(run.lineages)) == (20, 0, 1)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
+from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
-from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
+from tb_pastnet.keras.masks.variable_masks import MASKS
 from tb_pastnet.keras.model.walk import tf_variable
 from tb_pastnet.keras.model.weights import TFWeight, shown
 from tb_pastnet.record.masks.mask_table import MaskTable
@@ -67,24 +67,24 @@ def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable 
 
 
 def left_behind(weights: Sequence[TFWeight]) -> list[str]:
-    """Weights without masks whose values are those that masks hold in another model, by name.
+    """Weights without masks that are zero where masks of another model prune, by name.
 
-    So `keras.models.clone_model` and `set_weights` leave them.
+    So `keras.models.clone_model` and `set_weights` leave them. Frozen values tell nothing: another
+    model may begin with the same ones.
     """
-    storages = [storage for storage in MASKS.all() if (~storage.through.numpy()).any()]
+    pruned = [(each.variable, ~each.kept.numpy()) for each in MASKS.all()]
+    pruned = [(variable, where) for variable, where in pruned if where.any()]
     return [
         weight.name
         for weight in weights
-        if storages and MASKS.of(weight.variable) is None and not weight.found.statistic
-        if any(_held_by(storage, weight) for storage in storages)
+        if pruned and MASKS.of(weight.variable) is None and not weight.found.statistic
+        if any(_zero_there(weight, *each) for each in pruned)
     ]
 
 
-def _held_by(storage: VariableMasks, weight: TFWeight) -> bool:
-    variable = storage.variable
-    if variable.shape != weight.variable.shape or variable.dtype != weight.variable.dtype:
+def _zero_there(weight: TFWeight, variable: Any, where: Mask) -> bool:
+    if variable.shape != weight.variable.shape:
         return False
-    held, value = ~storage.through.numpy(), weight.read()
-    expected = np.broadcast_to(storage.held_now().numpy(), held.shape)
+    value = weight.read()
     # Of zeros alone, such as a new bias, nothing can be known.
-    return bool(value.any() and (value[held] == expected[held]).all())
+    return bool(value.any() and not value[where].any())

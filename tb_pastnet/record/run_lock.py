@@ -1,0 +1,89 @@
+"""Whether another process writes a run: a lock of the operating system, which ends with a process.
+
+A process has a lock once, whichever of its recorders asked, so that a notebook's cell that runs
+again goes on. Stores have no locks.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+from tb_pastnet.format.files import is_remote, join
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl: Any = None  # type: ignore[no-redef]
+
+_NAME = ".pastnet.lock"
+_ATTEMPTS = 5
+
+# Of this process, by path.
+_files: dict[str, int] = {}
+_users: Counter[str] = Counter()
+
+
+class RunLock:
+    """The lock of a run's directory, which is there, for one recorder.
+
+    Attributes:
+        held: whether it is this recorder's now.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._path = "" if is_remote(directory) else os.path.realpath(join(directory, _NAME))
+        self.held = False
+        self._pid = os.getpid()
+
+    def take(self) -> bool:
+        """Takes it; False where another process has it. Where there are no locks it is free."""
+        if not self.held and self._path and fcntl is not None:
+            if not _users[self._path] and not _lock(self._path):
+                return False
+            _users[self._path] += 1
+            self.held = True
+        return True
+
+    def release(self) -> None:
+        """Gives it back."""
+        # In a fork it is still the parent's.
+        if not self.held or self._pid != os.getpid():
+            return
+        self.held = False
+        _users[self._path] -= 1
+        if not _users[self._path] and self._path in _files:
+            with suppress(OSError):
+                os.unlink(self._path)  # noqa: PTH108 - as `os.open` below
+            with suppress(OSError):
+                os.close(_files.pop(self._path))
+
+
+def _lock(path: str) -> bool:
+    for _ in range(_ATTEMPTS):
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            return True  # what can't be written says so elsewhere
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(file)
+            return error.errno not in (errno.EACCES, errno.EAGAIN)
+        if _is_at(file, path):
+            # Closing any file of it would give the lock back.
+            _files[path] = file
+            return True
+        # Who gave it back removed it meanwhile.
+        os.close(file)
+    return True
+
+
+def _is_at(file: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))  # noqa: PTH116 - see above
+    except OSError:
+        return False

@@ -1,0 +1,108 @@
+"""The lock of a run: one process has it, and gives it back however it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tb_pastnet.record import run_lock
+from tb_pastnet.record.lineage import EarlierRuns
+from tb_pastnet.record.run_lock import RunLock
+
+HOLDER = """
+import sys
+from tb_pastnet.record.run_lock import RunLock
+print(RunLock(sys.argv[1]).take(), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def another(directory: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has asked for the lock, and said whether it got it."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", HOLDER, str(directory)]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        yield process
+        process.kill()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_one_process_has_it_until_it_is_killed(tmp_path: Path) -> None:
+    lock = RunLock(str(tmp_path))
+    with another(tmp_path) as process:
+        assert said(process) == "True"
+        assert not lock.take()
+        assert not lock.held
+        process.kill()
+        process.wait()
+        assert lock.take()
+    with another(tmp_path) as process:
+        assert said(process) == "False"
+    lock.release()
+    with another(tmp_path) as process:
+        assert said(process) == "True"
+
+
+def test_all_of_a_process_have_it_until_the_last_gives_it_back(tmp_path: Path) -> None:
+    locks = [RunLock(str(tmp_path)) for _ in range(2)]
+    assert all(lock.take() for lock in locks)
+    for lock, free in zip(locks, ("False", "True"), strict=True):
+        lock.release()
+        lock.release()
+        assert [*tmp_path.iterdir()] == ([tmp_path / ".pastnet.lock"] if free == "False" else [])
+        with another(tmp_path) as process:
+            assert said(process) == free
+
+
+def test_a_fork_that_ends_gives_nothing_back(tmp_path: Path) -> None:
+    lock = RunLock(str(tmp_path))
+    lock.take()
+    child = os.fork()
+    if not child:
+        lock.release()
+        os._exit(0)
+    os.waitpid(child, 0)
+    with another(tmp_path) as process:
+        assert said(process) == "False"
+    lock.release()
+
+
+@pytest.mark.parametrize("directory", ["s3://bucket/a", "/proc/nothing"])
+def test_where_there_are_no_locks_it_is_free(directory: str) -> None:
+    lock = RunLock(directory)
+    assert lock.take()
+    lock.release()
+
+
+def test_without_locks_of_the_system_it_is_free(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(run_lock, "fcntl", None)
+    with another(tmp_path) as process:
+        said(process)
+        assert RunLock(str(tmp_path)).take()
+
+
+def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, caplog) -> None:
+    home = tmp_path / "a"
+    home.mkdir()
+    with another(home) as process:
+        assert said(process) == "True"
+        earlier = EarlierRuns.of(str(home))
+        place, lock = earlier.free(0)
+        assert place == str(home / "a_2")
+        assert f"{home}: another process" not in caplog.text
+        assert f"Recording into {place}: another process records into {home}." in caplog.text
+        lock.release()
+    place, lock = earlier.free(0)
+    assert place == str(home)
+    lock.release()
