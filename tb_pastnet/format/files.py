@@ -106,7 +106,7 @@ def _only_new(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_EXCL, 0o666)
 
 
-class Store(Protocol):
+class ObjectStore(Protocol):
     """What is asked of a store. Paths are URLs; what fails raises classes of the driver's own."""
 
     def names(self, path: str) -> list[str]:
@@ -128,7 +128,7 @@ class Store(Protocol):
         """Copies files below a directory to this machine, many at once where the driver can."""
 
 
-def store_of(path: str) -> Store:
+def store_of(path: str) -> ObjectStore:
     """The store of a URL; raises OSError that says what to install where there is no driver."""
     protocol = path.partition("://")[0]
     try:
