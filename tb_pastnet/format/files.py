@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -191,10 +192,10 @@ def _progress(path: str) -> Any:
     """A bar on a terminal, for what takes more than two seconds, where tqdm is installed."""
     from fsspec.callbacks import NoOpCallback, TqdmCallback
 
-    try:
-        return TqdmCallback(tqdm_kwargs={"desc": f"Fetching {path}", "delay": 2, "disable": None})
-    except ImportError:
+    # That of fsspec would complain of its own end where it can't begin.
+    if find_spec("tqdm") is None:
         return NoOpCallback()
+    return TqdmCallback(tqdm_kwargs={"desc": f"Fetching {path}", "delay": 2, "disable": None})
 
 
 class _TensorFlowStore:
