@@ -12,8 +12,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -68,9 +69,9 @@ def list_directory(path: str) -> list[str]:
     return sorted(os.listdir(path)) if Path(path).exists() else []  # noqa: PTH208
 
 
-def read_file(path: str) -> bytes:
-    """All bytes of a file."""
-    return store_of(path).read(path) if is_remote(path) else Path(path).read_bytes()
+def open_to_read(path: str) -> BinaryIO:
+    """Opens a file; an object of a store is read whole."""
+    return BytesIO(store_of(path).read(path)) if is_remote(path) else Path(path).open("rb")
 
 
 class GrowingFile:

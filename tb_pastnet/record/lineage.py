@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
 from typing import NamedTuple
 
 from tb_pastnet.core.lineage import run_number
@@ -21,7 +20,7 @@ from tb_pastnet.format.files import (
     join,
     list_directory,
     located,
-    read_file,
+    open_to_read,
     remove_directory,
 )
 from tb_pastnet.format.tags import TAG_DESCRIPTION, RunName, lineage_directory
@@ -258,15 +257,16 @@ def _known_origin(run: RunName) -> str | None:
 
 def _read_origin(run: RunName) -> str | None:
     for name in sorted(list_directory(_directory(run))):
-        for message in read_messages(BytesIO(read_file(join(_directory(run), name)))):
-            if message.tag != TAG_DESCRIPTION:
-                continue
-            try:
-                return decode_description(
-                    message.payload, tag=message.tag, step=message.step, lineage=run.lineage
-                ).origin
-            except UnreadableRecord:
-                break
+        with open_to_read(join(_directory(run), name)) as stream:
+            for message in read_messages(stream):
+                if message.tag != TAG_DESCRIPTION:
+                    continue
+                try:
+                    return decode_description(
+                        message.payload, tag=message.tag, step=message.step, lineage=run.lineage
+                    ).origin
+                except UnreadableRecord:
+                    break
     return None
 
 

@@ -74,7 +74,7 @@ def test_a_store():
     store.write(f"{place}/d", b"2")
     assert list_directory(place) == ["b", "d"]
     assert store.below(place) == ["b/c", "d"]
-    assert files.read_file(f"{place}/b/c") == b"1"
+    assert files.open_to_read(f"{place}/b/c").read() == b"1"
     files.remove_directory(place)
     assert list_directory(place) == []
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.format.files import join, list_directory, read_file
+from tb_pastnet.format.files import join, list_directory, open_to_read
 from tb_pastnet.format.tags import lineage_directory
 from tb_pastnet.record import segments
 from tb_pastnet.record.segments import LocalSegments, create_lineage, lineages, segments_in
@@ -118,7 +118,9 @@ def test_in_a_store_each_group_is_an_object_with_a_head_of_its_own():
     sizes = []
     for body in (b"1", b"2"):
         writer.write(lambda: b"H", lambda size, body=body: sizes.append(size) or body)
-    opened, first, second = (read_file(join(directory, name)) for name in list_directory(directory))
+    opened, first, second = (
+        open_to_read(join(directory, name)).read() for name in list_directory(directory)
+    )
     assert (first, second) == (opened + b"H1", opened + b"H2")
     assert sizes == [len(opened), len(opened + first)]
 
