@@ -17,6 +17,7 @@ from tb_pastnet import lazy
 
 if TYPE_CHECKING:
     from tb_pastnet import errors as errors
+    from tb_pastnet import torch as torch
     from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
@@ -55,9 +56,10 @@ _HOMES = {
     "load_model": "tb_pastnet.keras.masks.load",
     "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",
+    "torch": "tb_pastnet.torch",
     "v1": "tb_pastnet.v1",
 }
-_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "read", "v1"}
+_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "read", "torch", "v1"}
 
 __all__ = list(_HOMES)
 
