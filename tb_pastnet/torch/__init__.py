@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING
 from tb_pastnet import lazy
 
 if TYPE_CHECKING:
+    from tb_pastnet.torch.hugging_face_callback import HuggingFaceCallback as HuggingFaceCallback
+    from tb_pastnet.torch.lightning_callback import LightningCallback as LightningCallback
     from tb_pastnet.torch.recorder import Recorder as Recorder
 
-_HOMES = {"Recorder": "tb_pastnet.torch.recorder"}
+_HOMES = {
+    "HuggingFaceCallback": "tb_pastnet.torch.hugging_face_callback",
+    "LightningCallback": "tb_pastnet.torch.lightning_callback",
+    "Recorder": "tb_pastnet.torch.recorder",
+}
 
 __all__ = list(_HOMES)
 

@@ -106,15 +106,20 @@ class OptimizerSteps:
         steps.count += 1
         steps.rates.append([rate_of(group) for group in optimizer.param_groups])
         self._stepped = True
-        for name, weight in self.held.items():
-            stored = weight.entry.stored
-            if stored.grad is not None and not stored.requires_grad:
-                self.with_gradient[name] += 1
+        held = [(name, weight.entry.stored) for name, weight in self.held.items()]
+        # Those that train again may have one.
+        left = [pair for pair in held if pair[1].grad is not None and not pair[1].requires_grad]
+        if left:
+            own = _parameters_of(optimizer)
+            self.with_gradient.update([name for name, stored in left if id(stored) in own])
 
     def _trains(self, optimizer: Optimizer) -> bool:
-        own = {id(weight.entry.stored) for weight in self._weights}
-        groups = optimizer.param_groups
-        return any(id(parameter) in own for group in groups for parameter in group["params"])
+        own = _parameters_of(optimizer)
+        return any(id(weight.entry.stored) in own for weight in self._weights)
+
+
+def _parameters_of(optimizer: Optimizer) -> set[int]:
+    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
 
 
 def rate_of(group: Group) -> float:

@@ -52,7 +52,10 @@ def test_names_are_paths_and_buffers_are_statistics():
     [
         (lambda module: torch.compile(module, backend="eager"), "_orig_mod/"),
         (nn.DataParallel, "module/"),
-        (lambda module: torch.compile(nn.DataParallel(module), backend="eager"), "_orig_mod/module/"),
+        (
+            lambda module: torch.compile(nn.DataParallel(module), backend="eager"),
+            "_orig_mod/module/",
+        ),
     ],
 )
 def test_wrappers_leave_names_as_they_are(wrap, prefix):

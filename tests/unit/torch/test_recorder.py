@@ -19,18 +19,18 @@ from torch.nn.utils import prune  # noqa: E402
 from torch.optim.optimizer import _global_optimizer_post_hooks  # noqa: E402
 
 OPTIMIZERS = {
-    "adadelta": lambda parameters: torch.optim.Adadelta(parameters),
-    "adafactor": lambda parameters: torch.optim.Adafactor(parameters),
-    "adagrad": lambda parameters: torch.optim.Adagrad(parameters),
+    "adadelta": torch.optim.Adadelta,
+    "adafactor": torch.optim.Adafactor,
+    "adagrad": torch.optim.Adagrad,
     "adam fused": lambda parameters: torch.optim.Adam(parameters, fused=True),
-    "adamax": lambda parameters: torch.optim.Adamax(parameters),
+    "adamax": torch.optim.Adamax,
     "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-2, weight_decay=0.1),
-    "asgd": lambda parameters: torch.optim.ASGD(parameters),
+    "asgd": torch.optim.ASGD,
     "lbfgs": lambda parameters: torch.optim.LBFGS(parameters, max_iter=2),
-    "nadam": lambda parameters: torch.optim.NAdam(parameters),
-    "radam": lambda parameters: torch.optim.RAdam(parameters),
-    "rmsprop": lambda parameters: torch.optim.RMSprop(parameters),
-    "rprop": lambda parameters: torch.optim.Rprop(parameters),
+    "nadam": torch.optim.NAdam,
+    "radam": torch.optim.RAdam,
+    "rmsprop": torch.optim.RMSprop,
+    "rprop": torch.optim.Rprop,
     "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
 }
 
