@@ -128,10 +128,13 @@ class ArrayRecorder(Recording):
             for name, mask in declared.items():
                 if name not in self._weights:  # it isn't recorded
                     continue
-                if word == "trainable" and np.ndim(mask) == 0:
-                    self._weights[name].declared_trainable = _flag(mask, name)
+                weight = self._weights[name]
+                if np.ndim(mask):
+                    elements[name, word] = as_mask(mask, weight.shape, name, word)
+                elif word == "trainable":
+                    weight.declared_trainable = _flag(mask, name, word)
                 else:
-                    elements[name, word] = as_mask(mask, self._weights[name].shape, name, word)
+                    elements[name, word] = np.full(weight.shape, _flag(mask, name, word))
         for name in dict.fromkeys(name for name, _ in elements):
             old = self._table.read(name)
             new = elements.get((name, "kept"), old[0]), elements.get((name, "trainable"), old[1])
@@ -139,10 +142,10 @@ class ArrayRecorder(Recording):
                 self._table.write(name, *new)
 
 
-def _flag(value: Any, name: str) -> bool:
+def _flag(value: Any, name: str, word: str) -> bool:
     if np.asarray(value).dtype.kind == "b":
         return bool(value)
     raise InvalidArgument(
-        f"Could not take the trainable mask of {name!r}: expected True, False or an array of 0 and "
-        f"1, got {value!r:.60}. Give False where no update may change it."
+        f"Could not take the {word} mask of {name!r}: expected True, False or an array of 0 and "
+        f"1, got {value!r:.60}. Give False for a whole weight that is held."
     )
