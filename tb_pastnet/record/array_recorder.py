@@ -83,6 +83,14 @@ class RatedSource(ArraySource):
         return float("nan") if rate is None else float(rate)
 
 
+class _DeclaredAudit(ArrayAudit):
+    """What is held changes by `declare` alone, which has it seen at once."""
+
+    def quick_key(self) -> tuple[bool, ...]:
+        """See `AuditSource`."""
+        return ()
+
+
 class ArrayRecorder(Recording):
     """A `Recording` of weights that are arrays, with masks that are declared."""
 
@@ -105,7 +113,8 @@ class ArrayRecorder(Recording):
         table, start = self._table, source.network.origin()
         audited = None
         if audit:
-            audited = Audit(ArrayAudit(source.network.weights, DecayByNumbers()), lambda: table)
+            held = _DeclaredAudit(source.network.weights, DecayByNumbers())
+            audited = Audit(held, lambda: table)
         failures = Failures()
         tracker = MaskTracker(
             source.network.weights, lambda: table, audited, lambda: start, failures
