@@ -17,6 +17,8 @@ from tb_pastnet import lazy
 
 if TYPE_CHECKING:
     from tb_pastnet import errors as errors
+    from tb_pastnet import jax as jax
+    from tb_pastnet import numpy as numpy
     from tb_pastnet import torch as torch
     from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
@@ -53,13 +55,15 @@ _HOMES = {
     "Snapshot": "tb_pastnet.keras.masks.rewind",
     "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
+    "jax": "tb_pastnet.jax",
     "load_model": "tb_pastnet.keras.masks.load",
+    "numpy": "tb_pastnet.numpy",
     "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",
     "torch": "tb_pastnet.torch",
     "v1": "tb_pastnet.v1",
 }
-_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "read", "torch", "v1"}
+_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "jax", "numpy", "read", "torch", "v1"}
 
 __all__ = list(_HOMES)
 

@@ -42,9 +42,12 @@ def test_the_public_surface_is_all():
         "Snapshot",
         "clone_network",
         "errors",
+        "jax",
         "load_model",
+        "numpy",
         "read",
         "summary",
+        "torch",
         "v1",
     ]
     assert set(dir(pastnet)) == {*pastnet.__all__, "__version__"}
