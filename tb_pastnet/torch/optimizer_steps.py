@@ -70,6 +70,12 @@ class OptimizerSteps:
         """Whether any optimizer has made a step."""
         return any(steps.count for _, steps in self._alive())
 
+    def left_out(self, weights: Iterable[TorchWeight]) -> list[str]:
+        """Names of parameters that need a gradient, but that none of the optimizers trains."""
+        own = [each for each in weights if not each.entry.computed and each.entry.trained()]
+        trained = self.all(own)
+        return [each.name for each in own if self._known and each.name not in trained]
+
     def all(self, weights: Iterable[TorchWeight]) -> dict[str, tuple[Optimizer, Group, Steps]]:
         """By the names of weights that are trained: the optimizer that does, its group, its steps.
 

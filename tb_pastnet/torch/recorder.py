@@ -102,7 +102,12 @@ class Recorder(Recording):
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         source = TorchSource(recorded, self._steps)
         audited = audit_of(recorded.weights, self._steps) if audit and source.writes else None
-        start = recorded.origin()
+        start = recorded.origin() if source.writes else ""
+        if names := self._steps.left_out(recorded.weights):
+            failures.add(
+                f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
+                f"set: add it to a group, or freeze it"
+            )
         masks = masks_in(recorded.weights)
         tracker = MaskTracker(recorded.weights, masks, audited, lambda: start, failures)
         wishes = None, on_violation, log, exit_timeout

@@ -31,6 +31,11 @@ class TorchSource(ArraySource):
         """See `Source`: of workers that train copies of one module the first does."""
         return is_first_worker()
 
+    def copy(self, number: int) -> None:
+        """See `Source`. Where nothing is written nothing is kept."""
+        if self.writes:
+            super().copy(number)
+
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, where it is the same."""
         rates = {rate_of(group) for _, group, _ in self._steps.all(self._weights).values()}
