@@ -60,6 +60,18 @@ def test_a_name_that_is_not_public_is_refused():
         pastnet.Callback  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("room", "framework"), [("jax", "jax"), ("numpy", "")], ids=["jax", "numpy"]
+)
+def test_a_room_brings_its_framework_when_it_is_used(room, framework):
+    done = python(without(framework) + f"import tb_pastnet; print(tb_pastnet.{room}.__all__)")
+    assert (done.stdout, done.stderr) == ("['Recorder']\n", "")
+    done = python(without(framework) + f"import tb_pastnet; tb_pastnet.{room}.Recorder")
+    text = f"Could not load tb_pastnet.{room}.Recorder: expected {framework} to be installed, got"
+    assert (text in done.stderr) == bool(framework)
+    assert ("Run: pip install tb-pastnet[jax]" in done.stderr) == bool(framework)
+
+
 def test_every_public_class_and_function_says_what_it_does():
     for name in pastnet.__all__:
         assert getattr(pastnet, name).__doc__, name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -248,6 +250,36 @@ def test_copies_for_epochs_and_restarts(tmp_path):
     run = only_run(tmp_path)
     assert run.steps.tolist() == [1, 2]
     np.testing.assert_allclose(run.variables["w"].delta_norm[:, 0], [3**0.5] * 2, rtol=0.023)
+
+
+SHARDED = """
+import os, sys
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+import tb_pastnet as pastnet
+
+mesh = jax.make_mesh((2,), ("devices",))
+spread = NamedSharding(mesh, PartitionSpec("devices"))
+whole = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+step = jax.jit(lambda tree: {"w": tree["w"] * 1.5}, donate_argnums=0)
+params = {"w": jax.device_put(whole, spread)}
+with pastnet.jax.Recorder(sys.argv[1], params, every=1) as recorder:
+    donated, params = params, step(params)
+    assert donated["w"].is_deleted() and len(params["w"].addressable_shards) == 2
+    recorder.record(1, params)
+    assert recorder.notes.counts() == {}
+(run,) = pastnet.read(sys.argv[1]).runs.values()
+expected = np.sqrt(((whole * 0.5) ** 2).sum(0))
+np.testing.assert_allclose(run.variables["w"].delta_norm[0], expected, rtol=0.023)
+"""
+
+
+def test_arrays_that_lie_on_several_devices_are_recorded(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", SHARDED, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 ERRORS = [
