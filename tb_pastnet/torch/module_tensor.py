@@ -59,29 +59,32 @@ class ModuleTensor:
     @property
     def stored(self) -> Any:
         """The tensor that is trained; of what is computed the first that it is made of."""
+        parameter = self.owner._parameters.get(self.key)
+        if parameter is not None:
+            return parameter
         made_of = self.made_of
         if made_of is not None:
             return getattr(made_of, "original" if made_of.is_tensor else "original0")
-        parameters = self.owner._parameters
-        for parameter in (parameters.get(self.key), parameters.get(f"{self.key}_orig")):
-            if parameter is not None:
-                return parameter
-        return self.owner._buffers[self.key]
+        pruned = self.owner._parameters.get(f"{self.key}_orig")
+        return self.owner._buffers[self.key] if pruned is None else pruned
 
-    @torch.no_grad()
     def value(self) -> Any:
         """What the module computes with now, not what it computed with last."""
         made_of, mask = self.made_of, self.mask
-        if made_of is not None:
+        if made_of is None and mask is None:
+            return self.stored
+        with torch.no_grad():
+            if made_of is None:
+                return self.stored * mask
             with _evaluating(made_of):
                 return made_of()
-        return self.stored if mask is None else self.stored * mask
 
     def trained(self) -> bool:
         """Whether it, or something that it is made of, gets a gradient."""
         made_of = self.made_of
-        parameters = (self.stored,) if made_of is None else made_of.parameters()
-        return any(parameter.requires_grad for parameter in parameters)
+        if made_of is None:
+            return bool(self.stored.requires_grad)
+        return any(parameter.requires_grad for parameter in made_of.parameters())
 
 
 def is_mask(parametrization: nn.Module) -> bool:
