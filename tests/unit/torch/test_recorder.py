@@ -155,12 +155,33 @@ class Loop:
 def test_a_step_that_a_scaler_skips_is_none(tmp_path):
     loop = Loop(tmp_path)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
-    for step in range(1, 6):
-        scaler.scale(loop.loss(float("inf") if step == 3 else 0.01)).backward()
+    for step in range(1, 7):
+        scaler.scale(loop.loss(float("inf") if step in (1, 4) else 0.01)).backward()
         scaler.step(loop.optimizer)
         scaler.update()
         loop.recorder.record(step)
-    assert loop.read(tmp_path).steps.tolist() == [1, 2, 4, 5]
+    assert loop.read(tmp_path).steps.tolist() == [2, 3, 5, 6]
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated")  # torch's own
+def test_a_compiled_step_of_an_optimizer_is_seen(tmp_path):
+    def run(logdir):
+        torch._dynamo.reset()
+        loop = Loop(tmp_path / "unused" if logdir is None else logdir)
+        if logdir is None:
+            loop.recorder.close()
+        step_compiled = torch.compile(loop.optimizer.step, backend="eager")
+        for step in range(1, 5):
+            loop.loss().backward()
+            step_compiled()
+            loop.recorder.record(step)
+        assert loop.recorder.notes.counts() == {}
+        loop.recorder.close()
+        return loop.model.weight.detach().numpy().tobytes()
+
+    assert run(None) == run(tmp_path / "a")
+    (run_read,) = pastnet.read(tmp_path / "a").runs.values()
+    assert run_read.steps.tolist() == [1, 2, 3, 4]
 
 
 def test_without_any_optimizer_of_torch_each_call_is_a_step(tmp_path):
