@@ -263,6 +263,14 @@ def test_arguments_that_cannot_be_used_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_parameters_that_no_optimizer_trains_are_named_in_the_log(tmp_path):
+    model = small()
+    optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    with pastnet.torch.Recorder(tmp_path, model, optimizer) as recorder:
+        (note,) = recorder.notes.counts()
+    assert note.startswith("No optimizer trains '1/weight', '1/bias', '4/weight', though requires")
+
+
 def test_a_recorder_that_is_closed_leaves_no_hook(tmp_path):
     hooks = len(_global_optimizer_post_hooks)
     loop = Loop(tmp_path)
