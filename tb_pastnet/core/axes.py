@@ -1,8 +1,9 @@
 """Which elements of a variable make a channel.
 
-The rules are data: for each layer class of Keras, each of its variables and the axis, or axes, that
-number its channels. `blocks` says that the last axis holds several gates side by side, so that
-column i belongs to channel i modulo the units. The tests perturb every index of real layers and see
+The rules are data: for each layer class of a framework, each of its variables and the axis, or
+axes, that number its channels. The first of them may hold several gates side by side (`blocks`), so
+that index i belongs to channel i modulo the units; or, within each block, the layer's heads or
+groups (`parted`), of which each is a channel. The tests perturb every index of real layers and see
 that just the channel named here changes.
 
 Layers that are not in the table fall back to the last axis and are marked unverified.
@@ -23,6 +24,7 @@ from tb_pastnet.errors import InvalidArgument
 class _Rule(NamedTuple):
     axes: tuple[int, ...]
     blocks: int = 1
+    parted: bool = False
 
 
 _LAST, _FIRST, _HEAD = _Rule((-1,)), _Rule((0,)), _Rule((-2,))
@@ -41,8 +43,26 @@ _ATTENTION = {
 }
 
 
+# Of torch: outputs come first, and gates, heads and groups lie one behind the other there.
+_OUT_FIRST = {"weight": _FIRST, "bias": _FIRST}
+_OUT_SECOND = {"weight": _Rule((0, 1), parted=True), "bias": _FIRST}
+_STATISTICS = {**_OUT_FIRST, "running_mean": _FIRST, "running_var": _FIRST}
+_STACKED_HEADS = {
+    **dict.fromkeys(("in_proj_weight", "in_proj_bias"), _Rule((0,), 3, parted=True)),
+    **{f"{name}_proj_weight": _Rule((0,), parted=True) for name in "qkv"},
+    **dict.fromkeys(("bias_k", "bias_v"), _Rule((-1,), parted=True)),
+    "out_proj/weight": _Rule((1,), parted=True),
+    "out_proj/bias": _FIRST,
+}
+
+
 def _gates(blocks: int) -> dict[str, _Rule]:
     return dict.fromkeys(("kernel", "recurrent_kernel", "bias"), _Rule((-1,), blocks))
+
+
+def _stacked_gates(blocks: int) -> dict[str, _Rule]:
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    return {**dict.fromkeys(names, _Rule((0,), blocks)), "weight_hr": _FIRST}
 
 
 _RULES: Mapping[str, Mapping[str, _Rule]] = {
@@ -51,25 +71,39 @@ _RULES: Mapping[str, Mapping[str, _Rule]] = {
     **{f"Conv{n}DTranspose": _TRANSPOSE for n in (1, 2, 3)},
     **{f"DepthwiseConv{n}D": {**_DEPTHWISE, "bias": _LAST} for n in (1, 2)},
     **{f"SeparableConv{n}D": _SEPARABLE for n in (1, 2)},
-    "Embedding": {"embeddings": _FIRST},
+    "Embedding": {"embeddings": _FIRST, "weight": _FIRST},
     "ReversibleEmbedding": {"embeddings": _FIRST, "reverse_embeddings": _LAST},
     "MultiHeadAttention": _ATTENTION,
     "GroupedQueryAttention": _ATTENTION,
     "SimpleRNNCell": _gates(1),
-    "LSTMCell": _gates(4),
-    "GRUCell": _gates(3),
+    "LSTMCell": {**_gates(4), **_stacked_gates(4)},
+    "GRUCell": {**_gates(3), **_stacked_gates(3)},
     "ConvLSTMCell": _gates(4),
     "BatchNormalization": _NORM,
     "LayerNormalization": _NORM,
     "RMSNormalization": _NORM,
     "GroupNormalization": _NORM,
+    **dict.fromkeys(("Linear", "Bilinear", "EmbeddingBag", "PReLU"), _OUT_FIRST),
+    **{f"Conv{n}d": _OUT_FIRST for n in (1, 2, 3)},
+    **{f"ConvTranspose{n}d": _OUT_SECOND for n in (1, 2, 3)},
+    "MultiheadAttention": _STACKED_HEADS,
+    "RNN": _stacked_gates(1),
+    "RNNCell": _stacked_gates(1),
+    "LSTM": _stacked_gates(4),
+    "GRU": _stacked_gates(3),
+    **{f"{kind}Norm{n}d": _STATISTICS for kind in ("Batch", "Instance") for n in (1, 2, 3)},
+    "SyncBatchNorm": _STATISTICS,
+    **dict.fromkeys(("LayerNorm", "RMSNorm", "GroupNorm"), _OUT_FIRST),
+    "transformers.pytorch_utils.Conv1D": {"weight": _LAST, "bias": _LAST},
 }
 
-_ONE_AXIS_ONLY = ("LayerNormalization", "RMSNormalization")
+_ONE_AXIS_ONLY = ("LayerNormalization", "RMSNormalization", "LayerNorm", "RMSNorm")
+_BIASES = ("bias", "beta", "in_proj_bias")
 _MAIN = (
     "lora_kernel",
     "lora_embeddings",
     "kernel",
+    "weight",
     "pointwise_kernel",
     "embeddings",
     "gamma",
@@ -82,27 +116,28 @@ class ChannelAxis:
     """How a variable splits into channels.
 
     Attributes:
-        view: the shape to look at, with gates apart: (in, 4, units) for an LSTM's kernel.
+        view: the shape to look at, with gates apart: (in, 4, units) for the kernel of an LSTM.
         axes: the axes of `view` that number the channels, flattened in this order; none for a
             scalar, which is one channel.
-        text: what the page shows, such as "-1", "(-2, -1)" or "-1 mod 32".
+        text: what the page shows, such as "-1", "(-2, -1)", "-1 mod 32" or "0 in 4 parts".
         verified: the rule is known to fit this layer, or the user gave it.
-        blocks: gates that lie side by side on the last axis; `view` has them on an axis of their
-            own where there are several.
+        joined: first and last axis of `view`, and what lies between, that are one axis of the
+            variable.
     """
 
     view: tuple[int, ...]
     axes: tuple[int, ...]
     text: str
     verified: bool
-    blocks: int = 1
+    joined: tuple[int, int] = (0, 0)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The variable's own shape."""
-        if self.blocks == 1:
-            return self.view
-        return (*self.view[:-2], self.view[-2] * self.view[-1])
+        if not self.view:
+            return ()
+        first, last = self.joined
+        return (*self.view[:first], math.prod(self.view[first : last + 1]), *self.view[last + 1 :])
 
     @property
     def channels(self) -> int:
@@ -140,13 +175,14 @@ def channel_axis(
     parent_types: Sequence[str] = (),
     layer_name: str = "",
     equation: str | None = None,
+    parts: int = 1,
 ) -> ChannelAxis:
     """Looks up the channel axis of a layer's variable, known by its own name, such as "kernel".
 
     `layer_types` are names of the layer's class and its bases, most derived first. Only classes of
     Keras itself go by their bare name; others should carry their module's. `parent_types` are those
     of the layer that this one is a part of, `layer_name` its name there, such as "query": attention
-    uses them. The equation is that of an EinsumDense.
+    uses them. The equation is that of an EinsumDense; `parts` are heads or groups.
 
     The axis is `verified` only where the class itself is in the table: a class derived from it may
     work otherwise.
@@ -160,8 +196,8 @@ def channel_axis(
     ):
         for kind in kinds:
             rule = _RULES.get(kind, {}).get(name)
-            if rule is not None and _fits(rule, kind, size):
-                return _build(rule, size, verified=kind == kinds[0])
+            if rule is not None and _fits(rule, kind, size, parts):
+                return _build(rule, size, parts, verified=kind == kinds[0])
     if equation is not None and layer_types and layer_types[0] == "EinsumDense":
         return _einsum(equation, variable_name, size)
     return _build(_LAST, size, verified=False)
@@ -204,29 +240,38 @@ def variable_role(name: str, shape: Sequence[int], *, statistic: bool = False) -
     own = name.rpartition("/")[2]
     if statistic:
         return "statistic"
-    if own.startswith("lora_"):
+    if own.startswith(("lora_", "original")):
         return "other"
-    if own in ("bias", "beta"):
+    if own in _BIASES or own.startswith("bias_"):
         return "bias"
-    if own in ("gamma", "scale"):
+    if own in ("gamma", "scale") or (own == "weight" and len(shape) == 1):
         return "scale"
     return "kernel" if own.endswith(("kernel", "embeddings")) or len(shape) > 1 else "other"
 
 
-def _fits(rule: _Rule, kind: str, shape: tuple[int, ...]) -> bool:
+def _fits(rule: _Rule, kind: str, shape: tuple[int, ...], parts: int) -> bool:
     # Over several axes a normalisation has no channel of its own for each element.
     if kind in _ONE_AXIS_ONLY and len(shape) > 1:
         return False
-    return shape[-1] % rule.blocks == 0 and all(-len(shape) <= a < len(shape) for a in rule.axes)
+    if not all(-len(shape) <= axis < len(shape) for axis in rule.axes):
+        return False
+    return shape[rule.axes[0]] % (rule.blocks * (parts if rule.parted else 1)) == 0
 
 
-def _build(rule: _Rule, shape: tuple[int, ...], *, verified: bool) -> ChannelAxis:
-    if rule.blocks == 1:
-        axes = tuple(axis % len(shape) for axis in rule.axes)
-        return ChannelAxis(shape, axes, _text(rule.axes), verified)
-    units = shape[-1] // rule.blocks
-    view = (*shape[:-1], rule.blocks, units)
-    return ChannelAxis(view, (len(view) - 1,), f"-1 mod {units}", verified, rule.blocks)
+def _build(rule: _Rule, shape: tuple[int, ...], parts: int = 1, *, verified: bool) -> ChannelAxis:
+    if rule.parted and parts == 1 and len(rule.axes) > 1:
+        rule = _Rule(rule.axes[1:])
+    axes = [axis % len(shape) for axis in rule.axes]
+    if rule.blocks == 1 and not rule.parted:
+        return ChannelAxis(shape, tuple(axes), _text(rule.axes), verified)
+    first, units = axes[0], shape[axes[0]] // rule.blocks
+    sizes = (rule.blocks, *((parts, units // parts) if rule.parted else (units,)))
+    sizes = sizes[1:] if rule.blocks == 1 else sizes
+    last = first + len(sizes) - 1
+    numbering = (first + (rule.blocks > 1), *(axis + last - first for axis in axes[1:]))
+    how = f"in {parts} parts" if rule.parted else f"mod {units}"
+    view = (*shape[:first], *sizes, *shape[first + 1 :])
+    return ChannelAxis(view, numbering, f"{_text(rule.axes)} {how}", verified, (first, last))
 
 
 def _einsum(equation: str, variable_name: str, shape: tuple[int, ...]) -> ChannelAxis:

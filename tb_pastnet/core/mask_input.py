@@ -79,9 +79,10 @@ def channel_mask(channels: npt.ArrayLike, axis: ChannelAxis, name: str) -> Mask:
 
 def reduction_axes(axis: ChannelAxis) -> tuple[int, ...]:
     """The axes of a variable that don't number its channels: those that an output sums over."""
-    if axis.blocks > 1:
-        return tuple(range(len(axis.shape) - 1))
-    return axis.order[len(axis.axes) :]
+    first, last = axis.joined
+    # Of the variable, in which joined axes are one.
+    numbering = {a if a <= first else max(first, a - (last - first)) for a in axis.axes}
+    return tuple(a for a in range(len(axis.shape)) if a not in numbering)
 
 
 def spread(channels: Mask, axis: ChannelAxis) -> Mask:

@@ -34,9 +34,13 @@ def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
             except IndexError:  # none is left
                 return
             try:
-                done.put((number, action(), None))
+                result = action()
             except Exception as error:
                 done.put((number, None, error))
+                continue
+            # What it holds is let go of before anybody hears that it is done.
+            del action
+            done.put((number, result, None))
 
     _helpers.ask(work, min(processors(), len(actions)) - 1)
     work()

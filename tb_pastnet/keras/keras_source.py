@@ -7,28 +7,23 @@ everything else by TensorFlow, where it is.
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
 from tb_pastnet.keras.measure.copies import Stack, TensorCopies, stacks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
 from tb_pastnet.keras.strategies import writes
-from tb_pastnet.record.source import Floats, Source
+from tb_pastnet.record.numba_switch import layouts
+from tb_pastnet.record.source import Floats, Source, channel_order, in_order
 from tb_pastnet.record.weight import Array, Network
 
 if TYPE_CHECKING:
     from tb_pastnet.record.array_copies import ArrayCopies
-
-SWITCH = "PASTNET_FAST"
-"""Variable of the environment: 0 keeps numba out where it is installed."""
 
 
 class KerasSource(Source):
@@ -54,9 +49,7 @@ class KerasSource(Source):
         members = [member for stack in (*fused, *rest) for member in stack.members]
         # Where each weight lies among those of the stacks, and each of its channels.
         self._places = np.argsort(members)
-        ends = np.cumsum([axes[member].channels for member in members])
-        spans = np.split(np.arange(ends[-1]), ends[:-1])
-        self._order = np.concatenate([spans[place] for place in self._places])
+        self._order = channel_order(axes, members)
         beside = rate if isinstance(rate, LearningRate) else LearningRate()
         self._fused = fused
         self._read = reading(fused, beside)
@@ -132,28 +125,12 @@ class KerasSource(Source):
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`."""
         parts = [part.compare(replace=replace) for part in self._copies[number]]
-        stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        result = np.empty((len(STATISTICS), len(self._order)), stacked.dtype)
-        # Told to clip, NumPy writes in place.
-        np.take(stacked, self._order, axis=1, out=result[: NONFINITE + 1], mode="clip")
-        # What isn't measured here has no data.
-        result[NONFINITE + 1 :] = np.nan
-        result[[KEPT, TRAINABLE]] = 1
-        return result
+        return in_order(parts, self._order)
 
 
 def fitting(every: Sequence[Stack]) -> list[Stack]:
     """The stacks that numba can measure, in the memory that TensorFlow holds them in."""
-    if os.environ.get(SWITCH) == "0":
-        return []
-    try:
-        from tb_pastnet.core.memory_layout import layout_of
-    except ModuleNotFoundError:  # the extra `fast` isn't installed
-        return []
-    except Exception as error:
-        text = "Could not use numba, so that TensorFlow measures: %s. Mend or remove it."
-        logging.getLogger("tb_pastnet").warning(text, error)
-        return []
+    layout_of = layouts("TensorFlow")
     fitted = [
         stack
         for stack in every

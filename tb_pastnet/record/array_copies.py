@@ -71,12 +71,13 @@ class ArrayCopies:
             layout = self._layouts[number]
             return layout.measure(values[number], self._past[number], part, replace=replace)
 
-        parts = self._each(measure)
-        numbers = [number for number, _ in self._cuts]
-        results = []
-        for number, axis in enumerate(self._axes):
-            own = [rows for part, rows in zip(numbers, parts, strict=True) if part == number]
-            results.append(_finished(united(own), axis.elements))
+        parts: list[list[Rows]] = [[] for _ in self._axes]
+        for (number, _), rows in zip(self._cuts, self._each(measure), strict=True):
+            parts[number].append(rows)
+        results = [
+            _finished(united(own), axis.elements)
+            for own, axis in zip(parts, self._axes, strict=True)
+        ]
         return np.concatenate(results, axis=1)
 
     def past(self) -> list[Values]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.statistics import channel_statistics
-from tb_pastnet.record.weight import Network, Weight
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
+from tb_pastnet.record.numba_switch import layouts
+from tb_pastnet.record.plain_copies import PlainCopies
+from tb_pastnet.record.weight import Array, Network, Weight
+
+if TYPE_CHECKING:
+    from tb_pastnet.record.array_copies import ArrayCopies
 
 Floats = npt.NDArray[np.floating]
+Ints = npt.NDArray[np.intp]
 
 
 class Source(ABC):
@@ -73,27 +80,76 @@ class Source(ABC):
 
 
 class ArraySource(Source):
-    """Past copies and statistics by NumPy, for weights whose `effective` is at hand."""
+    """Past copies and statistics of weights whose `effective` is at hand, in this machine's memory.
+
+    float32 weights are measured by numba where it is installed, others by NumPy. Views of them are
+    let go at once.
+    """
 
     def __init__(self, network: Network[Weight]) -> None:
         super().__init__(network)
-        self._past: dict[int, list[npt.NDArray[Any]]] = {}
+        layout_of = layouts("NumPy")
+        axes = [weight.axis for weight in network.weights]
+        fits = [
+            weight.dtype == "float32" and layout_of(weight.axis, 1) is not None
+            for weight in network.weights
+        ]
+        # Those that numba measures go first.
+        members = sorted(range(len(axes)), key=lambda number: not fits[number])
+        ordered = [network.weights[number] for number in members]
+        self._fused, self._rest = ordered[: sum(fits)], ordered[sum(fits) :]
+        self._places = np.argsort(members)
+        self._order = channel_order(axes, members)
+        self._copies: dict[int, list[ArrayCopies | PlainCopies]] = {}
         self.copy(0)
 
     def copy(self, number: int) -> None:
         """See `Source`."""
-        self._past[number] = [np.array(weight.effective()) for weight in self.network.weights]
+        if number not in self._copies:
+            self._copies[number] = self._new_copies()
+            return
+        for part in self._copies[number]:
+            part.take()
 
     def past(self, number: int) -> Sequence[Any]:
         """See `Source`."""
-        return self._past[number]
+        values = [value for part in self._copies[number] for value in part.past()]
+        return [values[place] for place in self._places]
 
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`."""
-        statistics = [
-            channel_statistics(weight.effective(), past, weight.axis)
-            for weight, past in zip(self.network.weights, self._past[number], strict=True)
-        ]
-        if replace:
-            self.copy(number)
-        return np.concatenate(statistics, axis=1)
+        parts = [part.compare(replace=replace) for part in self._copies[number]]
+        return in_order(parts, self._order)
+
+    def _new_copies(self) -> list[ArrayCopies | PlainCopies]:
+        parts: list[ArrayCopies | PlainCopies] = []
+        if self._fused:
+            from tb_pastnet.record.array_copies import ArrayCopies
+
+            parts.append(ArrayCopies([(weight.axis, 1) for weight in self._fused], self._read))
+        if self._rest:
+            parts.append(PlainCopies(self._rest))
+        return parts
+
+    def _read(self) -> list[Array]:
+        # A view, where the framework's memory is C-contiguous and here.
+        return [np.ascontiguousarray(weight.effective()) for weight in self._fused]
+
+
+def channel_order(axes: Sequence[ChannelAxis], members: Sequence[int]) -> Ints:
+    """Where each channel of all weights lies if the weights are in the order of `members`."""
+    ends = np.cumsum([axes[member].channels for member in members])
+    spans = np.split(np.arange(ends[-1]), ends[:-1])
+    return np.concatenate([spans[place] for place in np.argsort(members)])
+
+
+def in_order(parts: Sequence[Floats], order: Ints) -> Floats:
+    """What `Source.compare` gives, of the rows that values alone give and `channel_order`."""
+    stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    result = np.empty((len(STATISTICS), len(order)), stacked.dtype)
+    # Told to clip, NumPy writes in place.
+    np.take(stacked, order, axis=1, out=result[: NONFINITE + 1], mode="clip")
+    # What isn't measured here has no data.
+    result[NONFINITE + 1 :] = np.nan
+    result[[KEPT, TRAINABLE]] = 1
+    return result

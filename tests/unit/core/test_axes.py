@@ -30,6 +30,16 @@ from tb_pastnet.errors import InvalidArgument
         ("SimpleRNNCell", "recurrent_kernel", (8, 8), "-1", 8),
         ("ConvLSTMCell", "kernel", (3, 3, 2, 32), "-1 mod 8", 8),
         ("BatchNormalization", "moving_variance", (8,), "0", 8),
+        ("Linear", "weight", (8, 4), "0", 8),
+        ("Conv2d", "weight", (8, 2, 3, 3), "0", 8),
+        ("ConvTranspose2d", "weight", (2, 8, 3, 3), "1", 8),
+        ("Embedding", "weight", (100, 16), "0", 100),
+        ("LSTM", "weight_ih", (32, 3), "0 mod 8", 8),
+        ("LSTM", "weight_hr", (5, 8), "0", 5),
+        ("GRUCell", "bias_hh", (24,), "0 mod 8", 8),
+        ("RNN", "weight_hh", (8, 8), "0", 8),
+        ("BatchNorm2d", "running_var", (8,), "0", 8),
+        ("transformers.pytorch_utils.Conv1D", "weight", (4, 8), "-1", 8),
     ],
 )
 def test_known_layers(layer, variable, shape, text, channels):
@@ -106,6 +116,46 @@ def test_depthwise_channels_count_multipliers_fastest():
     assert axis.split(values)[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
 
 
+def rows_of(axis):
+    """Of each channel, the indices of the variable's first axis that it has."""
+    numbers = np.arange(axis.shape[0]).reshape(-1, *[1] * (len(axis.shape) - 1))
+    return [sorted(set(row)) for row in axis.split(np.broadcast_to(numbers, axis.shape)).tolist()]
+
+
+def test_gates_that_are_stacked_on_the_first_axis():
+    axis = channel_axis(["LSTM"], "weight_hh", (12, 3))
+    assert rows_of(axis) == [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]
+    assert (axis.shape, axis.view) == ((12, 3), (4, 3, 3))
+
+
+def test_heads_that_are_stacked_behind_query_key_and_value():
+    axis = channel_axis(["MultiheadAttention"], "in_proj_weight", (12, 4), parts=2)
+    assert rows_of(axis) == [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]]
+    assert (axis.text, axis.elements) == ("0 in 2 parts", 24)
+    out = channel_axis(
+        ["Linear"],
+        "weight",
+        (4, 4),
+        parent_types=["MultiheadAttention"],
+        layer_name="out_proj",
+        parts=2,
+    )
+    columns = np.broadcast_to(np.arange(4), (4, 4))
+    assert [sorted(set(row)) for row in out.split(columns).tolist()] == [[0, 1], [2, 3]]
+
+
+def test_groups_of_a_transposed_convolution_have_outputs_of_their_own():
+    values = np.arange(4 * 3 * 2).reshape(4, 3, 2)  # two groups of two inputs and three outputs
+    axis = channel_axis(["ConvTranspose1d"], "weight", values.shape, parts=2)
+    expected = [values[2 * group : 2 * group + 2, out] for group in (0, 1) for out in range(3)]
+    assert axis.split(values).tolist() == [each.ravel().tolist() for each in expected]
+    assert (axis.channels, axis.shape) == (6, (4, 3, 2))
+
+
+def test_parts_that_do_not_fit_fall_back():
+    assert not channel_axis(["MultiheadAttention"], "in_proj_weight", (12, 4), parts=5).verified
+
+
 @pytest.mark.parametrize(("axis", "channels"), [(0, 2), (-1, 4), ((0, 2), 8), ((), 1)])
 def test_a_users_axis(axis, channels):
     assert explicit_axis(axis, (2, 3, 4), "w").channels == channels
@@ -133,6 +183,7 @@ def test_values_of_another_size_are_refused():
         (["beta", "moving_mean", "gamma"], 2),
         (["cell/bias", "cell/kernel"], 1),
         (["a", "b"], 0),
+        (["parametrizations/weight/original", "bias", "weight"], 2),
     ],
 )
 def test_the_variable_that_a_layer_is_drawn_by(names, main):
@@ -153,6 +204,11 @@ def test_without_a_known_name_the_largest_is_drawn():
         ("beta", (4,), "bias"),
         ("cell/gamma", (4,), "scale"),
         ("temperature", (), "other"),
+        ("weight", (4, 2), "kernel"),
+        ("weight", (4,), "scale"),
+        ("bias_ih_l0", (24,), "bias"),
+        ("in_proj_bias", (24,), "bias"),
+        ("parametrizations/weight/original", (4, 2), "other"),
     ],
 )
 def test_roles(name, shape, role):

@@ -197,6 +197,9 @@ def test_blocks_along_other_axes():
     kept = keep_blocks(values, np.ones(values.shape, bool), 3, 4, axis)
     assert (kept.sum(axis=-1) == 3).all()
     assert reduction_axes(channel_axis(["LSTMCell"], "kernel", (3, 20))) == (0,)
+    assert reduction_axes(channel_axis(["LSTM"], "weight_ih", (20, 3))) == (1,)
+    grouped = channel_axis(["ConvTranspose1d"], "weight", (4, 3, 2), parts=2)
+    assert reduction_axes(grouped) == (2,)
     assert reduction_axes(channel_axis(["Dense"], "bias", (3,))) == ()
     np.testing.assert_array_equal(
         keep_blocks(

@@ -12,10 +12,10 @@ from hypothesis.extra.numpy import arrays
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, channel_statistics
-from tb_pastnet.keras.keras_source import SWITCH
 from tb_pastnet.keras.measure import copies
 from tb_pastnet.keras.measure.copies import TensorCopies, stacks
 from tb_pastnet.record.array_copies import ArrayCopies
+from tb_pastnet.record.numba_switch import SWITCH
 from tests.sources import source_of
 
 SHAPES = [

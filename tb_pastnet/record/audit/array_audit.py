@@ -1,0 +1,95 @@
+"""The audit of weights whose `read` gives arrays: held ones are compared with a kept reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
+from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
+from tb_pastnet.record.masks.mask_table import MaskStorage
+from tb_pastnet.record.weight import Array, Mask, Weight
+
+_EVERY = np.True_
+
+
+class HeldArray:
+    """A weight that is held, in part by its masks or whole by the framework's flag.
+
+    An element's reference is its value when it was first seen to be held; zero where it is pruned.
+    """
+
+    def __init__(self, weight: Weight) -> None:
+        self.name = weight.name
+        self.axis = weight.axis
+        self.weight = weight
+        self.masks: MaskStorage | None = None
+        self.flagged = False
+        self._held: Mask = np.broadcast_to(~_EVERY, weight.shape)
+        self._kept: Mask = np.broadcast_to(_EVERY, weight.shape)
+        self._reference: Array = weight.read()
+
+    def follow(self, masks: MaskStorage | None, *, flagged: bool) -> bool:
+        """See `Held`."""
+        self.masks, self.flagged = masks, flagged
+        kept, trainable = (_EVERY, _EVERY) if masks is None else masks.read()
+        kept = np.broadcast_to(kept, self._kept.shape)
+        held = np.broadcast_to(_EVERY if flagged else ~(kept & trainable), kept.shape)
+        changed = not (np.array_equal(held, self._held) and np.array_equal(kept, self._kept))
+        if changed:
+            value = np.array(self.weight.read())
+            # What was frozen already keeps its reference; what was pruned is held anew.
+            np.copyto(value, self._reference, where=self._held & self._kept)
+            value[~kept] = 0
+            self._reference = value
+        self._held, self._kept = held, kept
+        return changed
+
+    def flags(self) -> Mask:
+        """See `Held`."""
+        return self._held
+
+    def compared(self) -> Comparison:
+        """Value, expected value and what is held."""
+        held = None if self.flagged else self._held
+        return Comparison(self.weight.read(), self._reference, held)
+
+    def channels(self) -> Channels:
+        """See `Held`."""
+        return self.compared().channels(self.axis)
+
+    def worst(self, channels: Ints, count: int) -> Ints:
+        """See `Held`."""
+        return self.compared().worst(self.axis, channels, count)
+
+    def values_at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """See `Held`."""
+        value, expected, _ = self.compared()
+        return expected.reshape(-1)[positions], value.reshape(-1)[positions]
+
+
+class ArrayAudit(AuditSource):
+    """Compares what is held of some weights, in NumPy. Statistics are never held."""
+
+    def __init__(self, weights: Iterable[Weight], causes: CauseFinder) -> None:
+        self.weights: Sequence[Weight] = [each for each in weights if not each.statistic]
+        self.causes = causes
+
+    def held(self, weight: Weight) -> HeldArray:
+        """See `AuditSource`."""
+        return HeldArray(weight)
+
+    def moved(self, held: Sequence[HeldArray]) -> list[bool]:
+        """See `AuditSource`."""
+        return [bool(each.compared().differ().any()) for each in held]
+
+    def quick_key(self) -> tuple[bool, ...]:
+        """See `AuditSource`."""
+        return tuple(self.trainable())
+
+    def trainable(self) -> list[bool]:
+        """See `AuditSource`."""
+        return [weight.text.follows or weight.trainable() for weight in self.weights]

@@ -1,0 +1,39 @@
+"""Past copies as arrays, compared by NumPy: for weights that numba can't measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.statistics import NONFINITE, channel_statistics
+from tb_pastnet.record.weight import Array, Weight
+
+
+class PlainCopies:
+    """Past values of weights. `ArrayCopies` has the same face."""
+
+    def __init__(self, weights: Sequence[Weight]) -> None:
+        self._weights = weights
+        self._past: list[Array] = []
+        self.take()
+
+    def take(self) -> None:
+        """Makes the current values the past ones."""
+        self._past = [np.array(weight.effective()) for weight in self._weights]
+
+    def compare(self, *, replace: bool) -> npt.NDArray[np.floating]:
+        """See `ArrayCopies`."""
+        parts = []
+        # Weight by weight: what is read may be a copy of what lies on an accelerator.
+        for number, weight in enumerate(self._weights):
+            value = weight.effective()
+            parts.append(channel_statistics(value, self._past[number], weight.axis))
+            if replace:
+                self._past[number] = np.array(value)
+        return np.concatenate(parts, axis=1)[: NONFINITE + 1]
+
+    def past(self) -> list[Array]:
+        """The past values. Later copies leave them as they are."""
+        return list(self._past)
