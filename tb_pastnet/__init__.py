@@ -17,6 +17,8 @@ from tb_pastnet import lazy
 
 if TYPE_CHECKING:
     from tb_pastnet import errors as errors
+    from tb_pastnet import jax as jax
+    from tb_pastnet import numpy as numpy
     from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
@@ -52,12 +54,14 @@ _HOMES = {
     "Snapshot": "tb_pastnet.keras.masks.rewind",
     "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
+    "jax": "tb_pastnet.jax",
     "load_model": "tb_pastnet.keras.masks.load",
+    "numpy": "tb_pastnet.numpy",
     "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",
     "v1": "tb_pastnet.v1",
 }
-_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "read", "v1"}
+_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "jax", "numpy", "read", "v1"}
 
 __all__ = list(_HOMES)
 

@@ -6,6 +6,9 @@ import importlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow", "jax": "jax"}
+"""By framework the extra that brings it."""
+
 
 def names(
     package: str, homes: Mapping[str, str], needs_nothing: Collection[str] = ()
@@ -15,11 +18,11 @@ def names(
     Args:
         package: its full name.
         homes: by public name the module that has it, or that is it.
-        needs_nothing: names that work without TensorFlow.
+        needs_nothing: names that work without a framework.
 
     Returns:
-        A function of the name. It raises AttributeError for others, and ImportError where
-        TensorFlow or Keras is missing.
+        A function of the name. It raises AttributeError for others, and ImportError where the
+        framework is missing.
 
     Example:
         >>> get = names("tb_pastnet", {"PastNetError": "tb_pastnet.errors"})
@@ -33,10 +36,10 @@ def names(
         try:
             module = importlib.import_module(homes[name])
         except ModuleNotFoundError as error:
-            if name not in needs_nothing and error.name in ("tensorflow", "keras"):
+            if name not in needs_nothing and error.name in EXTRAS:
                 raise ImportError(
                     f"Could not load {package}.{name}: expected {error.name} to be installed, got "
-                    f"none. Run: pip install tb-pastnet[tensorflow]"
+                    f"none. Run: pip install tb-pastnet[{EXTRAS[error.name]}]"
                 ) from error
             raise
         value = module if homes[name].endswith("." + name) else getattr(module, name)

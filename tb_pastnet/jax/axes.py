@@ -1,0 +1,119 @@
+"""How the weights of Flax, Equinox and Haiku split into channels, and of which class a layer is.
+
+A class is that of the module that holds a leaf; where only names are left, as in Linen and Haiku,
+it is the name that these give to an unnamed module. Their weights lie as those of layers that
+`core.axes` knows: a table says which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tb_pastnet.core.axes import ChannelAxis, channel_axis
+from tb_pastnet.jax.tree import Leaf
+
+_Row = tuple[str, str]
+
+
+def _rows(kinds: str, like: str, variables: str) -> dict[_Row, _Row]:
+    """Rows of the table: "b=bias" is a variable `b` that lies as `bias` of the layer like it."""
+    pairs = [pair.split("=") for pair in variables.split()]
+    return {(kind, own): (like, other) for kind in kinds.split() for own, other in pairs}
+
+
+_FLAX_ATTENTION = " ".join(
+    f"{own}/{name}={other}/{name}"
+    for own, other in (("query",) * 2, ("key",) * 2, ("value",) * 2, ("out", "attention_output"))
+    for name in ("kernel", "bias")
+)
+_EQUINOX_CONV = " ".join(f"{kind}{n}d" for kind in ("Conv", "ConvTranspose") for n in (1, 2, 3))
+_HAIKU_CONV = "conv1_d conv2_d conv3_d"
+_HAIKU_TRANSPOSE = "conv1_d_transpose conv2_d_transpose conv3_d_transpose"
+_NORM = "scale=scale bias=beta mean=moving_mean var=moving_variance"
+_GATES = "dense_i/kernel=kernel dense_h/kernel=recurrent_kernel dense_h/bias=bias dense_i/bias=bias"
+
+_LIKE: Mapping[_Row, _Row] = {
+    # Flax
+    **_rows("Linear Dense Conv ConvLocal ConvTranspose", "Dense", "kernel=kernel bias=bias"),
+    **_rows("Embed", "Embedding", "embedding=embeddings"),
+    ("", "embedding"): ("Embedding", "embeddings"),  # nobody else calls a leaf so
+    **_rows("BatchNorm GroupNorm InstanceNorm", "BatchNormalization", _NORM),
+    **_rows("LayerNorm RMSNorm", "LayerNormalization", _NORM),
+    **_rows(
+        "MultiHeadAttention MultiHeadDotProductAttention SelfAttention",
+        "MultiHeadAttention",
+        _FLAX_ATTENTION,
+    ),
+    **_rows("OptimizedLSTMCell", "LSTMCell", _GATES),
+    **_rows("GRUCell", "GRUCell", _GATES),
+    # Equinox
+    **_rows(f"Linear {_EQUINOX_CONV}", "Linear", "weight=weight bias=bias"),
+    **_rows("Embedding", "Embedding", "weight=weight"),
+    **_rows("LayerNorm RMSNorm GroupNorm BatchNorm", "LayerNorm", "weight=weight bias=bias"),
+    **_rows("LSTMCell", "LSTMCell", "weight_ih=weight_ih weight_hh=weight_hh bias=bias_ih"),
+    **_rows("GRUCell", "GRUCell", "weight_ih=weight_ih weight_hh=weight_hh bias=bias_ih"),
+    **_rows(
+        "MultiheadAttention",
+        "MultiheadAttention",
+        "query_proj/weight=q_proj_weight key_proj/weight=k_proj_weight "
+        "value_proj/weight=v_proj_weight output_proj/weight=out_proj/weight "
+        "output_proj/bias=out_proj/bias",
+    ),
+    # Haiku
+    **_rows(f"linear {_HAIKU_CONV}", "Dense", "w=kernel b=bias"),
+    **_rows(_HAIKU_TRANSPOSE, "Conv2DTranspose", "w=kernel b=bias"),
+    **_rows("embed", "Embedding", "embeddings=embeddings"),
+    **_rows("layer_norm rms_norm", "LayerNormalization", "scale=scale offset=beta"),
+    **_rows("batch_norm group_norm", "BatchNormalization", "scale=scale offset=beta"),
+    **_rows("lstm", "LSTMCell", "linear/w=kernel linear/b=bias"),
+    **_rows("gru", "GRUCell", "w_i=kernel w_h=recurrent_kernel b=bias"),
+}
+_KINDS = frozenset(kind for kind, _ in _LIKE)
+_FRAMEWORKS = ("flax.", "equinox.", "haiku.")
+_PARTS_OF_ATTENTION = frozenset(("query", "key", "value", "out"))
+
+
+def kind_of(leaf: Leaf) -> str:
+    """The class of the layer that holds a leaf; "" where it isn't known."""
+    return _kinds(leaf)[0]
+
+
+def axis_of(leaf: Leaf) -> ChannelAxis:
+    """The channel axis of a leaf: verified where its layer's class is in the table."""
+    shape = tuple(leaf.value.shape)
+    kind, parent = _kinds(leaf)
+    path = leaf.name.split("/")
+    heads = getattr(leaf.nodes[-2], "num_heads", 1) if len(leaf.nodes) > 1 else 1
+    for key in ((parent, "/".join(path[-2:])), (kind, path[-1])):
+        if key in _LIKE:
+            like, name = _LIKE[key]
+            layer, _, own = name.rpartition("/")
+            if layer:
+                return channel_axis(
+                    (), own, shape, parent_types=[like], layer_name=layer, parts=heads
+                )
+            return channel_axis([like], own, shape, parts=heads)
+    return channel_axis((), path[-1], shape)
+
+
+def _kinds(leaf: Leaf) -> tuple[str, str]:
+    """The classes of the layer that holds a leaf, and of the one that this is a part of."""
+    path = ["", "", *leaf.name.split("/")]
+    nodes = (None, None, *leaf.nodes)
+    return _kind(nodes[-1], path[-2]), _kind(nodes[-2], path[-3])
+
+
+def _kind(node: Any, name: str) -> str:
+    if isinstance(node, Mapping):
+        base = re.sub(r"_\d+$", "", name)
+        known = base in _KINDS and (base != name or base.islower())
+        if known:
+            return base
+        return "MultiHeadAttention" if set(node) >= _PARTS_OF_ATTENTION else ""
+    if node is None or isinstance(node, list | tuple):
+        return ""
+    cls = type(node)
+    bare = cls.__module__.startswith(_FRAMEWORKS)
+    return cls.__name__ if bare else f"{cls.__module__}.{cls.__name__}"

@@ -1,0 +1,168 @@
+"""The pytree of a network: its leaves by path, as of the step that is recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.weight import Array
+
+
+class Leaf(NamedTuple):
+    """A leaf of a pytree.
+
+    Attributes:
+        number: its place in the tree.
+        name: its path, such as "layers/0/kernel".
+        value: the leaf itself.
+        nodes: what lies above it, from the root to its owner.
+        box: the variable of Flax that holds it; None elsewhere.
+    """
+
+    number: int
+    name: str
+    value: Any
+    nodes: tuple[Any, ...]
+    box: Any
+
+
+class Tree:
+    """Gives the leaves of the pytree that a step hands over, and holds none of them beyond it.
+
+    A view of a buffer that is kept keeps JAX from reusing it where it is donated, without a word.
+    """
+
+    def __init__(self, params: Any) -> None:
+        flat, self._structure = jax.tree_util.tree_flatten_with_path(params)
+        self._paths = [path for path, _ in flat]
+        self._forms = [_form(value) for _, value in flat]
+        self._params: Any = None
+        self._values: Sequence[Any] | None = None
+
+    @contextmanager
+    def seen(self, params: Any) -> Iterator[None]:
+        """Reads from these meanwhile."""
+        self._params = params
+        try:
+            yield
+        finally:
+            self._params = self._values = None
+
+    def read(self, number: int) -> Array:
+        """The values of a leaf: a view where they lie in this machine's memory.
+
+        Raises InvalidArgument where the tree, or the leaf, isn't as it was at the beginning.
+        """
+        if self._values is None:
+            self._values = self._flat(self._params)
+        value = self._values[number]
+        if _form(value) != self._forms[number]:
+            raise InvalidArgument(
+                f"Could not read {names([self._paths[number]])[0]!r}: expected "
+                f"{self._forms[number]}, got {_form(value)}. Make a new Recorder where a network "
+                f"changes."
+            )
+        return np.asarray(value)
+
+    def _flat(self, params: Any) -> list[Any]:
+        values: list[Any]
+        values, structure = jax.tree_util.tree_flatten(params)
+        if structure != self._structure:
+            paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(params)[0]]
+            if paths != self._paths:
+                raise InvalidArgument(_changed(names(self._paths), names(paths)))
+            # Another setting that is no leaf, such as that of a dropout.
+            self._structure = structure
+        return values
+
+
+def leaves(params: Any) -> list[Leaf]:
+    """All leaves, in the order of the tree; of a dictionary layer 10 comes behind layer 9."""
+    flat, _ = jax.tree_util.tree_flatten_with_path(params)
+    first: dict[Any, int] = {}
+    keyed = []
+    for number, (path, value) in enumerate(flat):
+        ends = range(1, len(path) + 1)
+        order = [_order(path[end - 1], first.setdefault(path[:end], number)) for end in ends]
+        keyed.append((order, _leaf(params, number, path, value)))
+    return [leaf for _, leaf in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def _leaf(root: Any, number: int, path: Sequence[Any], value: Any) -> Leaf:
+    (name,), nodes = names([path]), _nodes(root, path)
+    last = getattr(path[-1], "name", "") if path else ""
+    # A variable of Flax holds it.
+    if last == "value" and type(nodes[-1]).__module__.startswith("flax."):
+        return Leaf(number, name.removesuffix("/value"), value, tuple(nodes[:-1]), nodes[-1])
+    return Leaf(number, name, value, tuple(nodes), None)
+
+
+def _order(key: Any, number: int) -> list[Any]:
+    if not isinstance(key, jax.tree_util.DictKey) or not isinstance(key.key, str):
+        return [number]
+    parts = re.split(r"(\d+)", key.key)
+    return [int(part) if odd % 2 else part for odd, part in enumerate(parts)]
+
+
+def names(paths: Sequence[Any]) -> list[str]:
+    """Paths as names with "/"; the root itself is called "params"."""
+    return [
+        jax.tree_util.keystr(path, simple=True, separator="/") if path else "params"
+        for path in paths
+    ]
+
+
+def by_name(params: Any, masks: Any, word: str) -> dict[str, Any]:
+    """What a pytree of masks, a prefix of one, or a function that makes it, says of each leaf.
+
+    Raises InvalidArgument where it doesn't fit params; `word` is what the argument is called.
+    """
+    if masks is None:
+        return {}
+    flatten, over = jax.tree_util.tree_leaves, jax.tree_util.tree_map
+    if callable(masks) and jax.tree_util.all_leaves([masks]):
+        masks = masks(params)
+    try:
+        spread = flatten(over(lambda mask, below: over(lambda _: mask, below), masks, params))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"Could not take {word}=: expected a pytree that is a prefix of params, got another: "
+            f"{str(error).splitlines()[0]:.200} Give True or False for each leaf, or for what "
+            f"holds several."
+        ) from error
+    return {leaf.name: spread[leaf.number] for leaf in leaves(params)}
+
+
+def _nodes(root: Any, path: Sequence[Any]) -> list[Any]:
+    """The nodes on a path without its leaf, as far as they can be followed."""
+    nodes = [root]
+    for key in path[:-1]:
+        try:
+            node = nodes[-1]
+            name = getattr(key, "name", None)
+            index = getattr(key, "key", getattr(key, "idx", None))
+            nodes.append(node[index] if name is None else getattr(node, name))
+        except Exception:  # a container of its own kind
+            nodes.append(None)
+    return nodes
+
+
+def _form(value: Any) -> str:
+    return f"{getattr(value, 'dtype', type(value).__name__)}{list(np.shape(value))}"
+
+
+def _changed(old: Sequence[str], new: Sequence[str]) -> str:
+    gone, added = (sorted({*a} - {*b})[:3] for a, b in ((old, new), (new, old)))
+    words = zip(("without", "with"), (gone, added), strict=True)
+    got = [f"{word} {', '.join(each)}" for word, each in words if each]
+    return (
+        f"Could not read the weights: expected the {len(old)} leaves that the Recorder was made "
+        f"with, got {len(new)}, {' and '.join(got) or 'in another order'}. Make a new Recorder "
+        f"where a network changes."
+    )

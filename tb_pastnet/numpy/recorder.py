@@ -1,0 +1,186 @@
+"""Records arrays that functions give, while a loop of the user's own trains them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.axes import channel_axis as axis_of
+from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.names import Called, Names
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.alerts import LOG, Wish
+from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
+from tb_pastnet.record.recording import EXIT_TIMEOUT
+from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.weight import Array, Network
+
+Read = Callable[[], npt.ArrayLike]
+AxisOverrides = Mapping[str, int | tuple[int, ...]]
+
+
+class Recorder(ArrayRecorder):
+    """Records per channel how far arrays are from past values, into a log for the PastNet tab.
+
+    Each array is read by a function, at records and one step before them, and let go at once. It
+    may be a view of the memory in which it is trained.
+
+    After construction nothing here raises into training, waits for the disk, or changes a value:
+    what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
+
+    Args:
+        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a".
+        weights: a function for each name, such as "dense/kernel", that gives the array now, always
+            of the same shape and floating dtype. What stands before the last "/" is its layer.
+        every: a record is due where `step // every` grows, and at the first step; at the last one
+            where `expect_end` tells it.
+        past: what it is compared with: "previous" (one step before), "record" (the last record),
+            "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
+        variables: those to record, as names or patterns such as "*/kernel". None: all.
+        channel_axis: channel axes by name, for example `{"mix/weight": 0}`; of others the last.
+        learning_rate: a number, or a function of the step.
+        initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
+            None: one less than the first step that is recorded.
+        masks: by name what updates may change: False where that is nothing, or an array of 0 and
+            1, one for each element. Nothing here holds what is 0: it is compared bitwise with what
+            it was.
+        kept: the same for pruning: 0 where weights are pruned, and so should be zero.
+        audit: whether each record compares what is declared so with what it was. That takes one
+            more copy of these weights.
+        budget: a share of the training's time, such as 0.01: records that are due are left out so
+            that recording takes no more. None: all are made.
+        on_violation: what follows where held weights have moved: "log", a line for each variable
+            and cause, or a function that gets a list of what is new, each with a `text`.
+        follows: weights that something else than an optimizer moves on purpose, such as a target
+            network, as names or patterns.
+        log: a function that gets the numbers of each record, a dictionary of floats, and its step:
+            `wandb.log` is one.
+        exit_timeout: seconds that the end of the program waits for a store.
+
+    Raises:
+        InvalidArgument: nothing is left to record, a function gives something else than an array
+            of floating dtype, or `every`, `past`, an axis, `masks`, `kept` or `budget` can't be
+            used.
+        UnknownName: a name fits no weight, or several.
+        UnwritableLog: the log directory can't be made or written.
+
+    Example:
+        >>> import tempfile
+        >>> kernel = np.ones((3, 2), np.float32)
+        >>> weights = {"dense/kernel": lambda: kernel}
+        >>> with Recorder(tempfile.mkdtemp(), weights, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         kernel[:, 0] *= 0.9
+        ...         recorder.record(step)
+        ...     recorder.flush()
+        True
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        weights: Mapping[str, Read],
+        every: int = 10,
+        past: str | int = "previous",
+        variables: Iterable[str] | None = None,
+        channel_axis: AxisOverrides | None = None,
+        learning_rate: Rate = None,
+        initial_step: int | None = None,
+        masks: Mapping[str, Any] | None = None,
+        kept: Mapping[str, Any] | None = None,
+        audit: bool = True,
+        budget: float | None = None,
+        on_violation: Wish = LOG,
+        follows: Iterable[str] = (),
+        log: Log | None = None,
+        exit_timeout: float = EXIT_TIMEOUT,
+    ) -> None:
+        schedule = Schedule(every, past, initial_step, budget)
+        network = _network(weights, variables, channel_axis or {}, follows)
+        super().__init__(
+            logdir,
+            RatedSource(network, learning_rate),
+            schedule,
+            _by_name(network, masks),
+            _by_name(network, kept),
+            audit=audit,
+            on_violation=on_violation,
+            log=log,
+            exit_timeout=exit_timeout,
+        )
+
+    def declare(
+        self, masks: Mapping[str, Any] | None = None, kept: Mapping[str, Any] | None = None
+    ) -> None:
+        """Says what is held from the next step on, where that changes while training goes on.
+
+        Args:
+            masks: as in the constructor; of other weights nothing changes.
+            kept: as in the constructor; of other weights nothing changes.
+
+        Raises:
+            InvalidArgument: masks of another shape, or with other values than 0 and 1.
+            UnknownName: a name fits no weight, or several.
+        """
+        network: Any = self._source.network
+        self._declare(_by_name(network, masks), _by_name(network, kept))
+        self.observe()
+
+
+def _network(
+    weights: Mapping[str, Read],
+    variables: Iterable[str] | None,
+    axes: AxisOverrides,
+    follows: Iterable[str],
+) -> Network[ArrayWeight]:
+    named = Names({name: Called() for name in weights})
+    moved = {*named.all(follows)}
+    given = {named.one(name): axis for name, axis in axes.items()}
+    everything = []
+    for name, read in weights.items():
+        value = _first(name, read)
+        axis = (
+            explicit_axis(given[name], value.shape, name)
+            if name in given
+            else axis_of((), name, value.shape)
+        )
+        form = value.shape, value.dtype.name
+        everything.append(
+            ArrayWeight(name, *form, axis, partial(_read, name, read, form), follows=name in moved)
+        )
+    return Network.of(everything, variables, shown="a mapping of functions")
+
+
+def _first(name: str, read: Read) -> Array:
+    """The array that a function gives; raises InvalidArgument where it can't be recorded."""
+    value = np.asarray(read()) if callable(read) else None
+    # Floats of other makers, such as bfloat16, aren't those of NumPy.
+    is_float = value is not None and value.dtype.kind in "fV" and value.size > 0
+    if value is None or not is_float:
+        got = type(read).__name__ if value is None else f"{value.dtype}{list(value.shape)}"
+        raise InvalidArgument(
+            f"Could not record {name!r}: expected a function that gives an array of floating "
+            f"dtype with at least one element, got {got}. Write lambda: array."
+        )
+    return value
+
+
+def _read(name: str, read: Read, form: tuple[tuple[int, ...], str]) -> Array:
+    value = np.asarray(read())
+    if (value.shape, value.dtype.name) != form:
+        raise InvalidArgument(
+            f"Could not read {name!r}: expected {form[1]}{list(form[0])}, got "
+            f"{value.dtype}{list(value.shape)}. Make a new Recorder where a network changes."
+        )
+    return value
+
+
+def _by_name(network: Network[ArrayWeight], masks: Mapping[str, Any] | None) -> dict[str, Any]:
+    names = Names({weight.name: weight.called for weight in network.everything})
+    return {name: mask for wanted, mask in (masks or {}).items() for name in names.all(wanted)}

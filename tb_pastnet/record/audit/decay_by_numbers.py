@@ -1,0 +1,34 @@
+"""The causes of violations where no optimizer can be asked: what the numbers alone say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_pastnet.record.audit.array_audit import HeldArray
+from tb_pastnet.record.audit.causes import DECLARED, FLAG, Array, Facts
+from tb_pastnet.record.audit.comparison import Ints
+from tb_pastnet.record.audit.freeze_audit import CauseFinder
+from tb_pastnet.record.audit.optimizer_facts import SAMPLE
+
+_ENOUGH = 8
+"""Elements of which it is no chance that all shrink by one factor."""
+
+
+class DecayByNumbers(CauseFinder):
+    """Knows weight decay by what it does: all elements become smaller by one factor."""
+
+    def facts(self, held: HeldArray, channels: Ints) -> Facts:
+        """See `CauseFinder`."""
+        was, current = held.values_at(held.worst(channels, SAMPLE))
+        by = FLAG if held.flagged else DECLARED
+        # As of one update with a rate of 1: how many there were, and with which, isn't known.
+        return Facts(was, current, by, decay=_decay(was, current), rates=[np.ones(1)])
+
+
+def _decay(was: Array, current: Array) -> float:
+    """The share by which elements have become smaller; 0 where that says nothing."""
+    wide = np.asarray(was, np.float64)
+    if np.count_nonzero(wide) < _ENOUGH:
+        return 0.0
+    factor = float(np.asarray(current, np.float64) @ wide / (wide @ wide))
+    return 1 - factor if 0 < factor < 1 else 0.0

@@ -1,0 +1,267 @@
+"""A pytree is recorded while it is trained, and training is none the wiser."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import numpy as np
+import pytest
+
+import tb_pastnet as pastnet
+from tb_pastnet.errors import InvalidArgument, UnknownName
+
+jax = pytest.importorskip("jax", reason="its room is tested where JAX is installed")
+jnp = pytest.importorskip("jax.numpy", reason="its room is tested where JAX is installed")
+optax = pytest.importorskip("optax", reason="it trains what is recorded here")
+Recorder = pastnet.jax.Recorder
+
+X = np.random.default_rng(0).normal(size=(32, 5)).astype(np.float32)
+Y = np.random.default_rng(1).normal(size=(32, 3)).astype(np.float32)
+
+
+def mlp(seed=0, dtype=jnp.float32):
+    keys = jax.random.split(jax.random.key(seed), 2)
+    return {
+        "hidden": {
+            "kernel": jax.random.normal(keys[0], (5, 8), dtype),
+            "bias": jnp.zeros(8, dtype),
+        },
+        "out": {"kernel": jax.random.normal(keys[1], (8, 3), dtype), "bias": jnp.zeros(3, dtype)},
+    }
+
+
+def loss_of(params, x, y):
+    hidden = jax.nn.tanh(x @ params["hidden"]["kernel"] + params["hidden"]["bias"])
+    return jnp.mean((hidden @ params["out"]["kernel"] + params["out"]["bias"] - y) ** 2)
+
+
+def step_of(optimizer, loss=loss_of):
+    @functools.partial(jax.jit, donate_argnums=(0, 1))
+    def step(params, state, x, y):
+        value, gradients = jax.value_and_grad(loss)(params, x, y)
+        updates, state = optimizer.update(gradients, state, params)
+        return optax.apply_updates(params, updates), state, value
+
+    return step
+
+
+def train(optimizer, params, steps, record=None, loss=loss_of):
+    state, step, losses = optimizer.init(params), step_of(optimizer, loss), []
+    for number in range(1, steps + 1):
+        params, state, value = step(params, state, X, Y)
+        losses.append(value)
+        if record is not None:
+            record(number, params, state)
+    return params, np.array(losses)
+
+
+def only_run(logdir):
+    (run,) = pastnet.read(logdir).runs.values()
+    return run
+
+
+def by_hand(current, past):
+    """Statistics of the channels of the last axis, in float64 NumPy."""
+    now, old = (
+        np.asarray(each, np.float64).reshape(-1, each.shape[-1]) for each in (current, past)
+    )
+    return {
+        "norm": np.sqrt((now**2).sum(0)),
+        "past_norm": np.sqrt((old**2).sum(0)),
+        "delta_norm": np.sqrt(((now - old) ** 2).sum(0)),
+        "delta_max": abs(now - old).max(0),
+        "changed": (now != old).mean(0),
+    }
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "sgd"])
+def test_losses_and_weights_are_those_without_a_recorder(name, tmp_path):
+    options = {"momentum": 0.9} if name == "sgd" else {}
+    optimizer = getattr(optax, name)(1e-2, **options)
+    bare, losses = train(optimizer, mlp(), 20)
+    params = mlp()
+    with Recorder(tmp_path, params, every=3) as recorder:
+        seen, recorded = train(
+            optimizer, params, 20, lambda step, params, _: recorder.record(step, params)
+        )
+        assert recorder.flush()
+        assert recorder.notes.counts() == {}
+    np.testing.assert_array_equal(recorded.view(np.int32), losses.view(np.int32))
+    jax.tree.map(np.testing.assert_array_equal, seen, bare)
+    assert only_run(tmp_path).steps.tolist() == [1, 3, 6, 9, 12, 15, 18]
+
+
+def test_numbers_are_those_of_numpy_on_saved_weights(tmp_path):
+    params = mlp()
+    saved = {0: jax.tree.map(np.array, params)}
+
+    def record(step, params, _):
+        saved[step] = jax.tree.map(np.array, params)
+        recorder.record(step, params)
+
+    with Recorder(tmp_path, params, every=4) as recorder:
+        train(optax.adam(1e-2), params, 12, record)
+    run = only_run(tmp_path)
+    assert run.steps.tolist() == [1, 4, 8, 12]
+    for layer in ("hidden", "out"):
+        for own in ("kernel", "bias"):
+            series = run.variables[f"{layer}/{own}"]
+            for row, step in enumerate(run.steps.tolist()):
+                expected = by_hand(saved[step][layer][own], saved[step - 1][layer][own])
+                for name, values in expected.items():
+                    np.testing.assert_allclose(
+                        getattr(series, name)[row], values, rtol=0.023, atol=1e-30, err_msg=name
+                    )
+
+
+@pytest.mark.parametrize("past", ["previous", "record", 2])
+def test_a_donated_buffer_is_reused_at_every_step(past, tmp_path):
+    params = {"w": jnp.ones((256, 256))}
+    step = jax.jit(lambda tree: {"w": tree["w"] * 0.99}, donate_argnums=0)
+    with Recorder(tmp_path, params, every=3, past=past) as recorder:
+        place = params["w"].unsafe_buffer_pointer()
+        for number in range(1, 20):
+            donated, params = params, step(params)
+            assert donated["w"].is_deleted()
+            assert params["w"].unsafe_buffer_pointer() == place, number
+            recorder.record(number, params)
+        assert recorder.records > 5
+
+
+def test_between_records_nothing_is_read(tmp_path, monkeypatch):
+    params, read = mlp(), []
+    with Recorder(tmp_path, params, every=10) as recorder:
+        for number in range(1, 6):
+            recorder.record(number, params)
+        monkeypatch.setattr(recorder._tree, "read", read.append)
+        monkeypatch.setattr(recorder._tree, "_flat", read.append)
+        for number in range(6, 9):
+            recorder.record(number, params)
+    assert read == []
+
+
+@pytest.mark.parametrize("word", ["number", "schedule", "state"])
+def test_the_learning_rate_of_a_step(word, tmp_path):
+    schedule = optax.linear_schedule(1.0, 0.0, 10)
+    params = mlp()
+    optimizer = optax.inject_hyperparams(optax.sgd)(schedule)
+    given = {"number": 0.25, "schedule": lambda step: schedule(step - 1), "state": None}[word]
+
+    def record(step, params, state):
+        rate = state.hyperparams["learning_rate"] if word == "state" else None
+        recorder.record(step, params, rate)
+
+    with Recorder(tmp_path, params, every=1, learning_rate=given) as recorder:
+        train(optimizer, params, 4, record)
+    expected = [0.25] * 4 if word == "number" else [1.0, 0.9, 0.8, 0.7]
+    np.testing.assert_allclose(only_run(tmp_path).learning_rates, expected, rtol=1e-6)
+
+
+def test_bfloat16_is_recorded_as_it_is(tmp_path):
+    params = {"dense": {"kernel": jnp.ones((4, 3), jnp.bfloat16)}}
+    with Recorder(tmp_path, params, every=1) as recorder:
+        params["dense"]["kernel"] *= 1.5
+        recorder.record(1, params)
+    (series,) = only_run(tmp_path).variables.values()
+    assert series.dtype == "bfloat16"
+    np.testing.assert_allclose(series.delta_norm[0], [0.5 * 2] * 3, rtol=0.01)
+
+
+def test_what_cannot_be_recorded_is_left_out_with_a_reason(tmp_path):
+    params = {
+        "w": jnp.ones((2, 2)),
+        "ids": jnp.arange(3),
+        "key": jax.random.key(0),
+        "none": jnp.zeros((0, 2)),
+        "rate": 0.5,
+        "act": jax.nn.relu,
+        "nothing": None,
+    }
+    with Recorder(tmp_path, params, every=1) as recorder:
+        recorder.record(1, params)
+    run = only_run(tmp_path)
+    assert list(run.variables) == ["w"]
+    assert run.skipped == {
+        "ids": "its dtype int32 isn't a floating one",
+        "key": "it is a PRNG key",
+        "none": "it has no elements",
+    }
+
+
+CHANGES = {
+    "a leaf more": (
+        lambda tree: {**tree, "new": jnp.ones(2)},
+        "expected the 4 leaves that the Recorder was made with, got 5, with new. Make a new",
+    ),
+    "a leaf less": (
+        lambda tree: {"hidden": tree["hidden"]},
+        "expected the 4 leaves that .*, got 2, without out/bias, out/kernel. Make a new",
+    ),
+    "another shape": (
+        lambda tree: {**tree, "out": {"kernel": jnp.ones((8, 4)), "bias": jnp.ones(4)}},
+        r"Could not read 'out/bias': expected float32\[3\], got float32\[4\]. Make a new",
+    ),
+}
+
+
+@pytest.mark.parametrize("word", CHANGES)
+def test_another_structure_is_counted_once_and_never_raised(word, tmp_path, caplog):
+    change, text = CHANGES[word]
+    params = mlp()
+    with Recorder(tmp_path, params, every=2) as recorder:
+        for step in range(1, 5):
+            recorder.record(step, params)
+        made = recorder.records
+        for step in range(5, 9):
+            recorder.record(step, change(params))
+        assert recorder.records == made
+        for step in range(9, 13):
+            recorder.record(step, params)
+        assert recorder.records > made
+        notes = recorder.notes.counts()
+    lines = [line for line in caplog.messages if "Make a new Recorder" in line]
+    assert len(lines) == len([note for note in notes if "Make a new Recorder" in note]) <= 2
+    for line in lines:
+        assert "InvalidArgument: Could not read" in line
+        assert re.search(text, line), line
+
+
+def test_a_deleted_array_is_counted(tmp_path, caplog):
+    params = mlp()
+    with Recorder(tmp_path, params, every=1) as recorder:
+        params["out"]["kernel"].delete()
+        recorder.record(1, params)
+        assert recorder.records == 0
+    assert any("Array has been deleted" in line for line in caplog.messages)
+
+
+def test_copies_for_epochs_and_restarts(tmp_path):
+    params = {"w": jnp.ones((3, 2))}
+    with Recorder(tmp_path, params, every=1, past="epoch") as recorder:
+        recorder.record(1, {"w": params["w"] * 2})
+        recorder.sync({"w": params["w"] * 3})
+        recorder.record(2, {"w": params["w"] * 5})
+        recorder.restart(1, {"w": params["w"] * 7})
+        recorder.record(2, {"w": params["w"] * 8})
+        assert recorder.notes.counts() == {}
+    run = only_run(tmp_path)
+    assert run.steps.tolist() == [1, 2]
+    np.testing.assert_allclose(run.variables["w"].delta_norm[:, 0], [3**0.5] * 2, rtol=0.023)
+
+
+ERRORS = [
+    ({"params": {"n": 3}}, InvalidArgument, "expected at least one variable of floating dtype"),
+    ({"variables": ["nowhere"]}, UnknownName, "Could not find variable 'nowhere'"),
+    ({"channel_axis": {"hidden/kernel": 2}}, InvalidArgument, "Could not take axis 2 of"),
+    ({"masks": {"hidden": True}}, InvalidArgument, "Could not take masks=: expected a pytree that"),
+    ({"masks": {"hidden": 2, "out": True}}, InvalidArgument, "expected True, False or an array of"),
+    ({"kept": {"hidden": True, "out": np.ones(3)}}, InvalidArgument, "expected shape"),
+    ({"every": 0}, InvalidArgument, "every"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "text"), ERRORS)
+def test_bad_arguments_are_clear_errors(arguments, error, text, tmp_path):
+    with pytest.raises(error, match=text):
+        Recorder(tmp_path, **{"params": mlp(), **arguments})
