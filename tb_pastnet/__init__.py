@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tb_pastnet import errors as errors
     from tb_pastnet import jax as jax
     from tb_pastnet import numpy as numpy
+    from tb_pastnet import torch as torch
     from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
     from tb_pastnet.core.decay import PolynomialDecay as PolynomialDecay
@@ -59,9 +60,10 @@ _HOMES = {
     "numpy": "tb_pastnet.numpy",
     "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",
+    "torch": "tb_pastnet.torch",
     "v1": "tb_pastnet.v1",
 }
-_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "jax", "numpy", "read", "v1"}
+_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "jax", "numpy", "read", "torch", "v1"}
 
 __all__ = list(_HOMES)
 

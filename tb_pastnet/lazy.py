@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow", "jax": "jax"}
+EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow", "jax": "jax", "torch": "torch"}
 """By framework the extra that brings it."""
 
 

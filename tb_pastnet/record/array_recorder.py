@@ -83,6 +83,14 @@ class RatedSource(ArraySource):
         return float("nan") if rate is None else float(rate)
 
 
+class _DeclaredAudit(ArrayAudit):
+    """What is held changes by `declare` alone, which has it seen at once."""
+
+    def quick_key(self) -> tuple[bool, ...]:
+        """See `AuditSource`."""
+        return ()
+
+
 class ArrayRecorder(Recording):
     """A `Recording` of weights that are arrays, with masks that are declared."""
 
@@ -105,7 +113,8 @@ class ArrayRecorder(Recording):
         table, start = self._table, source.network.origin()
         audited = None
         if audit:
-            audited = Audit(ArrayAudit(source.network.weights, DecayByNumbers()), lambda: table)
+            held = _DeclaredAudit(source.network.weights, DecayByNumbers())
+            audited = Audit(held, lambda: table)
         failures = Failures()
         tracker = MaskTracker(
             source.network.weights, lambda: table, audited, lambda: start, failures
@@ -128,10 +137,13 @@ class ArrayRecorder(Recording):
             for name, mask in declared.items():
                 if name not in self._weights:  # it isn't recorded
                     continue
-                if word == "trainable" and np.ndim(mask) == 0:
-                    self._weights[name].declared_trainable = _flag(mask, name)
+                weight = self._weights[name]
+                if np.ndim(mask):
+                    elements[name, word] = as_mask(mask, weight.shape, name, word)
+                elif word == "trainable":
+                    weight.declared_trainable = _flag(mask, name, word)
                 else:
-                    elements[name, word] = as_mask(mask, self._weights[name].shape, name, word)
+                    elements[name, word] = np.full(weight.shape, _flag(mask, name, word))
         for name in dict.fromkeys(name for name, _ in elements):
             old = self._table.read(name)
             new = elements.get((name, "kept"), old[0]), elements.get((name, "trainable"), old[1])
@@ -139,10 +151,10 @@ class ArrayRecorder(Recording):
                 self._table.write(name, *new)
 
 
-def _flag(value: Any, name: str) -> bool:
+def _flag(value: Any, name: str, word: str) -> bool:
     if np.asarray(value).dtype.kind == "b":
         return bool(value)
     raise InvalidArgument(
-        f"Could not take the trainable mask of {name!r}: expected True, False or an array of 0 and "
-        f"1, got {value!r:.60}. Give False where no update may change it."
+        f"Could not take the {word} mask of {name!r}: expected True, False or an array of 0 and "
+        f"1, got {value!r:.60}. Give False for a whole weight that is held."
     )

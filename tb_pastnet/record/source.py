@@ -91,7 +91,7 @@ class ArraySource(Source):
         layout_of = layouts("NumPy")
         axes = [weight.axis for weight in network.weights]
         fits = [
-            weight.dtype == "float32" and layout_of(weight.axis, 1) is not None
+            layout_of(weight.axis, 1) is not None and weight.effective().dtype == np.float32
             for weight in network.weights
         ]
         # Those that numba measures go first.

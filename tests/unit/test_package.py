@@ -47,6 +47,7 @@ def test_the_public_surface_is_all():
         "numpy",
         "read",
         "summary",
+        "torch",
         "v1",
     ]
     assert set(dir(pastnet)) == {*pastnet.__all__, "__version__"}

@@ -16,7 +16,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 ENFORCED, DECLARED, FLAG = "enforced", "declared", "flag"
-"""What holds weights: masks on the optimizer, masks that only watch, or `trainable=False`."""
+"""What holds weights: masks on the optimizer, what only says that they are held, or a flag."""
 
 MOST_UPDATES = 10_000
 """Updates that weight decay is computed over; longer intervals between two checks stay unknown."""
@@ -44,6 +44,8 @@ class Facts:
         constrained: what the constraint of the weight makes of it is what it is now.
         elsewhere: the optimizer of another model has made updates, and trains the weight.
         untrained: no optimizer that is known trains the weight.
+        gradient_left: the optimizer made updates while the weight had a gradient, although its flag
+            is set; None where that isn't known.
         unmasked: the graph has an update of the variable that the masks don't go around.
         average: the optimizer's moving average of them, where it overwrites weights by it.
         decay: the optimizer's weight decay of this variable.
@@ -65,6 +67,7 @@ class Facts:
     constrained: bool = False
     elsewhere: bool = False
     untrained: bool = False
+    gradient_left: bool | None = None
     unmasked: bool = False
     average: Array | None = None
     decay: float = 0.0
@@ -182,6 +185,7 @@ TABLE = (
     Cause("weight_decay", (DECLARED, FLAG), _decays),
     Cause("unmasked_update", (ENFORCED,), lambda facts: facts.unmasked),
     Cause("loaded", (ENFORCED, DECLARED, FLAG), lambda facts: facts.assigned),
+    Cause("written", (DECLARED,), lambda facts: facts.gradient_left is False),
     Cause("optimizer_replaced", (ENFORCED, DECLARED), lambda facts: facts.replaced),
     Cause("bypassed", (ENFORCED,), lambda facts: facts.bypassed),
     Cause("not_recompiled", (FLAG,), lambda facts: facts.still_trained),
@@ -191,6 +195,7 @@ TABLE = (
     Cause("written", (FLAG,), lambda facts: facts.untrained),
     Cause("weight_decay", (DECLARED,), _decays_more),
     Cause("momentum", (DECLARED,), _fades),
+    Cause("stale_gradient", (DECLARED,), lambda facts: facts.gradient_left is True),
     Cause("another_model", (DECLARED,), lambda facts: facts.elsewhere and not facts.updates),
     Cause("gradient", (DECLARED,), _grows),
     Cause("written", (DECLARED,), _still),

@@ -156,10 +156,16 @@ class OptimizerCauses(CauseFinder):
         self._checked = _Check()
         self._sound = False
 
+    def held_by(self, held: Held) -> str:
+        """ENFORCED, DECLARED or FLAG; a framework whose optimizers heed no flag says DECLARED."""
+        if held.flagged:
+            return FLAG
+        return ENFORCED if held.masks is not None and held.masks.enforced else DECLARED
+
     def begin(self, held: Sequence[Held]) -> None:
         """Remembers how it stands where more of some variables is held from now on."""
         of = self._training.optimizers()
-        loose = [each for each in held if _held_by(each) != ENFORCED]
+        loose = [each for each in held if self.held_by(each) != ENFORCED]
         if loose and not self._checked.counted:
             self._checked = _Check(_counts(of, loose), self._checked.assigned, True)
         step, self._sound = _reference(self._training.step()), False
@@ -172,7 +178,7 @@ class OptimizerCauses(CauseFinder):
                 now[key] = _beginning(facts, step)
             self._begun[each.name] = now[key]
             # Slots matter where the optimizer goes on with weights that are only said to be held.
-            if facts is not None and _held_by(each) == DECLARED:
+            if facts is not None and self.held_by(each) == DECLARED:
                 positions = sampled(each.flags())
                 slots = facts.slots(each, positions)
                 self._begun[each.name] = now[key]._replace(positions=positions, slots=slots)
@@ -182,7 +188,7 @@ class OptimizerCauses(CauseFinder):
         held = list(held)
         assigned = {variable.name: self._training.assigned(variable) for variable in held}
         # What masks enforce no optimizer moves: its count and rate, which cost a read, say nothing.
-        loose = [each for each in held if _held_by(each) != ENFORCED]
+        loose = [each for each in held if self.held_by(each) != ENFORCED]
         counts = _counts(self._training.optimizers(), loose) if loose else {}
         self._checked = _Check(counts, assigned, bool(loose))
 
@@ -192,7 +198,7 @@ class OptimizerCauses(CauseFinder):
             return set()
         of, names, sound = self._training.optimizers(), set(), True
         for each in held:
-            if _held_by(each) != ENFORCED:
+            if self.held_by(each) != ENFORCED:
                 continue
             facts = of(each)
             applied = None if facts is None else facts.applied
@@ -218,7 +224,7 @@ class OptimizerCauses(CauseFinder):
         positions = held.worst(channels, SAMPLE)
         was, current = held.values_at(positions)
         assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
-        facts = Facts(was, current, _held_by(held), assigned)
+        facts = Facts(was, current, self.held_by(held), assigned)
         optimizer = self._training.optimizers()(held)
         if facts.held_by != ENFORCED:
             constrained, elsewhere = (
@@ -290,12 +296,6 @@ def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Arr
     # A callback changed it, at one of these updates.
     changes = range(count + 1) if count <= _POINTS else (0, count)
     return [np.repeat([earlier, rate], [change, count - change]) for change in changes]
-
-
-def _held_by(held: Held) -> str:
-    if held.flagged:
-        return FLAG
-    return ENFORCED if held.masks is not None and held.masks.enforced else DECLARED
 
 
 def _counts(

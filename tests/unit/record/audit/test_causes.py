@@ -187,3 +187,15 @@ def test_no_element_is_no_proof():
     none = WAS[:0]
     assert cause_of(Facts(none, none, average=none)) == "unknown"
     assert cause_of(Facts(none, none, decay=0.1, rates=RATES)) == "unknown"
+
+
+def test_a_gradient_that_is_left_says_what_else_moved_it():
+    assert cause_of(Facts(gradient_left=True)) == "stale_gradient"
+    assert cause_of(Facts(gradient_left=False)) == "written"
+    assert cause_of(Facts(gradient_left=False, assigned=True)) == "loaded"
+    assert cause_of(Facts(gradient_left=True, held_by=FLAG)) == "unknown"
+    decays = Facts(WAS, decayed(WAS), decay=0.1, rates=RATES, gradient_left=True)
+    assert cause_of(decays) == "weight_decay"
+    fades = {"exp_avg": (SLOT, SLOT * np.float32(0.9**10))}
+    momentum = Facts(gradient_left=True, slots=fades, betas=[0.9], updates=10)
+    assert cause_of(momentum) == "momentum"

@@ -1,0 +1,34 @@
+"""What tb_pastnet does for PyTorch: records of a module that a loop of the user's own trains.
+
+The names are loaded when they are first used.
+
+Example:
+    >>> import tb_pastnet as pastnet
+    >>> "Recorder" in dir(pastnet.torch)
+    True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tb_pastnet import lazy
+
+if TYPE_CHECKING:
+    from tb_pastnet.torch.hugging_face_callback import HuggingFaceCallback as HuggingFaceCallback
+    from tb_pastnet.torch.lightning_callback import LightningCallback as LightningCallback
+    from tb_pastnet.torch.recorder import Recorder as Recorder
+
+_HOMES = {
+    "HuggingFaceCallback": "tb_pastnet.torch.hugging_face_callback",
+    "LightningCallback": "tb_pastnet.torch.lightning_callback",
+    "Recorder": "tb_pastnet.torch.recorder",
+}
+
+__all__ = list(_HOMES)
+
+__getattr__ = lazy.names(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

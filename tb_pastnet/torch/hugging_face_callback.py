@@ -1,0 +1,62 @@
+"""Records a model that the Trainer of Hugging Face's transformers trains."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from transformers import TrainerCallback
+
+from tb_pastnet.torch.recorder import Recorder
+
+
+class HuggingFaceCallback(TrainerCallback):
+    """Records a training of `transformers.Trainer`, in its `state.global_step`.
+
+    A training that goes on from a checkpoint goes on in the log, too.
+
+    Args:
+        logdir: the run's directory, as of `Recorder`.
+        settings: further arguments of `Recorder`, but model, optimizer and initial_step. With
+            `on_violation="stop"` training ends after the step.
+
+    Raises:
+        InvalidArgument: when training begins, as `Recorder` does.
+
+    Example:
+        >>> callback = HuggingFaceCallback("runs/a", every=100)  # Trainer(callbacks=[callback])
+        >>> callback.recorder is None  # until training begins
+        True
+    """
+
+    def __init__(self, logdir: str | os.PathLike[str], **settings: Any) -> None:
+        self.recorder: Recorder | None = None
+        self._logdir, self._settings = logdir, settings
+
+    def on_train_begin(
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        model: Any = None,
+        optimizer: Any = None,
+        **_: object,
+    ) -> None:
+        """Begins a log, or a new lineage."""
+        step = state.global_step
+        self.recorder = Recorder(
+            self._logdir, model, optimizer, initial_step=step, **self._settings
+        )
+        self.recorder.expect_end(state.max_steps)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: object) -> None:
+        """Records where that is due."""
+        if self.recorder is not None:
+            self.recorder.record(state.global_step)
+            control.should_training_stop |= self.recorder.alerts.stops
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: object) -> None:
+        """Closes the log."""
+        recorder, self.recorder = self.recorder, None
+        if recorder is not None:
+            recorder.close()

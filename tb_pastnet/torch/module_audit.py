@@ -1,0 +1,153 @@
+"""The audit of a module: what `requires_grad_(False)` holds, and what moves it all the same.
+
+The flag binds no optimizer of torch: one goes on as long as a gradient is left, which
+`zero_grad(set_to_none=False)` keeps. So what it holds is looked at as what is only said to be held.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from tb_pastnet.record.audit.array_audit import ArrayAudit
+from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
+from tb_pastnet.record.audit.comparison import Ints
+from tb_pastnet.record.audit.freeze_audit import Audit, Held
+from tb_pastnet.record.audit.optimizer_facts import Average, OptimizerCauses
+from tb_pastnet.torch.module_weights import TorchWeight, array_of
+from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
+
+_BETAS = ("momentum", "alpha", "rho")
+"""Factors of groups by which slots decay, besides betas."""
+
+
+def audit_of(weights: Sequence[TorchWeight], steps: OptimizerSteps) -> Audit:
+    """Audits some weights from now on. What a parametrization computes moves where its parts do."""
+    own = [weight for weight in weights if not weight.entry.computed]
+    return Audit(_ModuleAudit(own, _Causes(steps)), lambda: None)
+
+
+class _ModuleAudit(ArrayAudit):
+    """Asks for flags at each step, quickly."""
+
+    def __init__(self, weights: Iterable[TorchWeight], causes: OptimizerCauses) -> None:
+        super().__init__(weights, causes)
+        self._parameters: list[torch.Tensor] = []
+
+    def quick_key(self) -> tuple[bool, ...]:
+        """See `AuditSource`."""
+        return tuple([parameter.requires_grad for parameter in self._parameters])
+
+    def trainable(self) -> list[bool]:
+        """See `AuditSource`. Looks anew what the parameters are."""
+        self._parameters = [weight.variable.stored for weight in self.weights]
+        return super().trainable()
+
+
+class _Causes(OptimizerCauses):
+    """Finds causes by what was seen of the steps; its own `TrainingFacts`."""
+
+    def __init__(self, steps: OptimizerSteps) -> None:
+        super().__init__(self)
+        self._steps = steps
+        self._written: dict[str, tuple[int, ...]] = {}
+        self._assigned: Counter[str] = Counter()
+        self._left: dict[str, bool] = {}
+
+    def held_by(self, held: Held) -> str:
+        """See `OptimizerCauses`."""
+        return DECLARED
+
+    def facts(self, held: Any, channels: Ints) -> Facts:
+        """See `CauseFinder`."""
+        facts = super().facts(held, channels)
+        left = self._left[held.name] if self._steps.working else None
+        return replace(facts, gradient_left=left)
+
+    def optimizers(self) -> Callable[[Any], _TorchOptimizerFacts | None]:
+        """See `TrainingFacts`."""
+
+        def of(held: Any) -> _TorchOptimizerFacts | None:
+            member = self._steps.all((held.weight,)).get(held.name)
+            return None if member is None else _TorchOptimizerFacts(*member)
+
+        return of
+
+    def step(self) -> None:
+        """See `TrainingFacts`: no compiled step keeps in mind what is trained."""
+
+    def assigned(self, held: Any) -> int:
+        """See `TrainingFacts`: writes in place, or of another tensor, while no gradient was left.
+
+        Each call also says whether one was, in an update since the call before.
+        """
+        name, stored = held.name, held.weight.entry.stored
+        self._steps.held[name] = held.weight
+        now = id(stored), stored._version, self._steps.with_gradient[name]
+        written = self._written.get(name, now)
+        self._left[name] = now[2] > written[2]
+        self._assigned[name] += now != written and not self._left[name]
+        self._written[name] = now
+        return self._assigned[name]
+
+    def constrained(self, held: Any) -> bool:
+        """See `TrainingFacts`: torch has no constraints."""
+        return False
+
+    def elsewhere(self, held: Any) -> bool:
+        """See `TrainingFacts`: torch doesn't say whose an optimizer is."""
+        return False
+
+
+class _TorchOptimizerFacts:
+    """The `OptimizerFacts` of an optimizer, of one of its groups."""
+
+    applied = None
+    """No hook of ours holds anything."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, group: Group, steps: Steps) -> None:
+        self.optimizer = optimizer
+        self._group = group
+        self._steps = steps
+
+    @property
+    def updates(self) -> int:
+        return self._steps.count
+
+    @property
+    def rate(self) -> float:
+        return rate_of(self._group)
+
+    @property
+    def schedule(self) -> Callable[[int], float]:
+        groups = [id(group) for group in self.optimizer.param_groups]
+        number, rates = groups.index(id(self._group)), self._steps.rates
+        first = self._steps.count - len(rates)
+        return lambda update: rates[update - first][number]
+
+    @property
+    def betas(self) -> list[float]:
+        values = [self._group.get(name) for name in _BETAS]
+        return [float(beta) for beta in (*values, *self._group.get("betas", ())) if beta]
+
+    def decay(self, held: Held) -> float:
+        return float(self._group.get("weight_decay") or 0)
+
+    def trains(self, held: Held) -> bool:
+        return True
+
+    def average(self, held: Held) -> Average | None:
+        return None
+
+    def slots(self, held: Any, positions: Ints) -> dict[str, Array]:
+        stored, chosen = held.weight.entry.stored, torch.from_numpy(positions)
+        state = self.optimizer.state.get(stored, {})
+        return {
+            name: array_of(slot.reshape(-1)[chosen])
+            for name, slot in state.items()
+            if isinstance(slot, torch.Tensor) and slot.shape == stored.shape and slot.ndim
+        }

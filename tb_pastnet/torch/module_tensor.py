@@ -1,0 +1,102 @@
+"""A parameter or buffer of a module: what is stored, and what the module computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True)
+class ModuleTensor:
+    """A parameter or buffer by its place: what lies there may be replaced while training goes on.
+
+    Attributes:
+        owner: the module that has it.
+        key: its name there; of a pruned weight, and of one with a parametrization, that by which
+            the module computes with it.
+        layer: the path of `owner` without wrappers; "" is the root.
+        around: the modules that it lies in, the outermost first; where it is shared, of each place.
+        paths: its names in torch, "." written as "/", first the one without wrappers.
+        parent: the module around `owner`.
+        statistic: it is a buffer.
+        computed: a parametrization makes it of others, which are listed, too.
+    """
+
+    owner: nn.Module
+    key: str
+    layer: str
+    around: tuple[nn.Module, ...]
+    paths: tuple[str, ...]
+    parent: nn.Module | None = None
+    statistic: bool = False
+    computed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its path in the log."""
+        return self.paths[0]
+
+    @property
+    def made_of(self) -> Any:
+        """The ParametrizationList that makes it, None where it has none."""
+        # Asked at each step: `is_parametrized` takes long to say no.
+        own = self.owner._modules.get("parametrizations")
+        return own[self.key] if own is not None and self.key in own else None
+
+    @property
+    def mask(self) -> Any:
+        """The mask that prunes it, a tensor of 0 and 1; None where it isn't pruned."""
+        mask = self.owner._buffers.get(f"{self.key}_mask")
+        if mask is not None or "parametrizations" not in self.owner._modules:
+            return mask
+        return next((each.mask for each in self.made_of or () if is_mask(each)), None)
+
+    @property
+    def stored(self) -> Any:
+        """The tensor that is trained; of what is computed the first that it is made of."""
+        made_of = self.made_of
+        if made_of is not None:
+            return getattr(made_of, "original" if made_of.is_tensor else "original0")
+        parameters = self.owner._parameters
+        for parameter in (parameters.get(self.key), parameters.get(f"{self.key}_orig")):
+            if parameter is not None:
+                return parameter
+        return self.owner._buffers[self.key]
+
+    @torch.no_grad()
+    def value(self) -> Any:
+        """What the module computes with now, not what it computed with last."""
+        made_of, mask = self.made_of, self.mask
+        if made_of is not None:
+            with _evaluating(made_of):
+                return made_of()
+        return self.stored if mask is None else self.stored * mask
+
+    def trained(self) -> bool:
+        """Whether it, or something that it is made of, gets a gradient."""
+        made_of = self.made_of
+        parameters = (self.stored,) if made_of is None else made_of.parameters()
+        return any(parameter.requires_grad for parameter in parameters)
+
+
+def is_mask(parametrization: nn.Module) -> bool:
+    """Whether a parametrization only prunes; its class is named so in torch.ao and in torchao."""
+    return type(parametrization).__name__ == "FakeSparsity"
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Keeps a parametrization from learning: spectral_norm goes on a step at each call."""
+    training = [each for each in module.modules() if each.training]
+    for each in training:
+        each.training = False
+    try:
+        yield
+    finally:
+        for each in training:
+            each.training = True

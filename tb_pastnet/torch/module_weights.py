@@ -1,0 +1,150 @@
+"""Which tensors of a module are recorded: their names, channels, and how they are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
+from tb_pastnet.core.names import Called, Names
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.weight import Array, Network, Weight
+from tb_pastnet.torch.module_tensor import ModuleTensor
+from tb_pastnet.torch.modules import kinds_of, tensors_of
+
+AxisOverrides = Mapping[Any, int | tuple[int, ...]]
+
+_OF_LAYER = re.compile(r"_l\d+(_reverse)?$")
+"""What torch adds to the names of the weights of each layer of an RNN, and of each direction."""
+
+
+class TorchWeight(Weight):
+    """A parameter or a buffer of a module."""
+
+    def __init__(
+        self, entry: ModuleTensor, axis: ChannelAxis, dtype: str, *, follows: bool = False
+    ) -> None:
+        super().__init__(
+            entry.name,
+            axis.shape,
+            dtype,
+            axis,
+            layer=entry.layer or entry.key,
+            own_name=entry.key,
+            kind=next(iter(kinds_of(entry.owner)), "").rpartition(".")[2],
+            statistic=entry.statistic,
+            follows=follows,
+            aliases=entry.paths,
+            handles=_handles(entry),
+        )
+        self.entry = self.variable = entry
+
+    def read(self) -> Array:
+        """See `Weight`: what is stored."""
+        return array_of(self.entry.stored)
+
+    def effective(self) -> Array:
+        """See `Weight`: with masks and parametrizations."""
+        return array_of(self.entry.value())
+
+    def trainable(self) -> bool:
+        """See `Weight`. Statistics are written by their layer."""
+        return self.statistic or self.entry.trained()
+
+
+def array_of(tensor: torch.Tensor) -> Array:
+    """The values of a tensor in this machine's memory: a view where that can be.
+
+    What NumPy doesn't know, such as bfloat16, is widened to float32, exactly.
+    """
+    tensor = tensor.detach()
+    if tensor.dtype not in (torch.float32, torch.float64):
+        tensor = tensor.float()
+    array: Array = tensor.cpu().contiguous().numpy()
+    return array
+
+
+def network_of(
+    module: nn.Module,
+    variables: Iterable[Any] | None = None,
+    channel_axes: AxisOverrides | None = None,
+    follows: Iterable[Any] = (),
+) -> Network[TorchWeight]:
+    """Lists what is recorded of a module."""
+    if not isinstance(module, nn.Module):
+        raise InvalidArgument(
+            f"Could not record {module!r:.80}: expected a torch.nn.Module, got "
+            f"{type(module).__name__}. Pass the module itself."
+        )
+    shown = f"a {type(module).__name__}"
+    usable: dict[str, ModuleTensor] = {}
+    skipped = []
+    for entry in tensors_of(module):
+        reason = _unusable(entry.stored)
+        if reason is not None:
+            skipped.append((entry.name, reason))
+        elif usable.setdefault(entry.name, entry) is not entry:
+            raise InvalidArgument(
+                f"Could not record {shown}: expected a name of its own for each tensor, got two of "
+                f"the name {entry.name!r}. Rename the module that has '/' in its name."
+            )
+    names = Names({name: _called(entry) for name, entry in usable.items()})
+    moved = {*names.all(_spelled(follows))}
+    axes = {names.one(_spelled(name)): axis for name, axis in (channel_axes or {}).items()}
+    weights = [
+        _weight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
+    ]
+    wanted = None if variables is None else _spelled(variables)
+    return Network.of(weights, wanted, skipped=skipped, shown=shown)
+
+
+def _weight(
+    entry: ModuleTensor, override: int | tuple[int, ...] | None, *, follows: bool
+) -> TorchWeight:
+    # A parametrization may make another shape than that of what is stored.
+    value = entry.value()
+    shape, owner = tuple(value.shape), entry.owner
+    if override is not None:
+        axis = explicit_axis(override, shape, entry.name)
+    else:
+        heads = getattr(entry.parent, "num_heads", 1)
+        axis = channel_axis(
+            kinds_of(owner),
+            _OF_LAYER.sub("", entry.key),
+            shape,
+            parent_types=kinds_of(entry.parent),
+            layer_name=entry.layer.rpartition("/")[2],
+            parts=getattr(owner, "groups", getattr(owner, "num_heads", heads)),
+        )
+    return TorchWeight(entry, axis, str(value.dtype).removeprefix("torch."), follows=follows)
+
+
+def _unusable(tensor: torch.Tensor) -> str | None:
+    if not tensor.dtype.is_floating_point:
+        return f"its dtype {str(tensor.dtype).removeprefix('torch.')} isn't a floating one"
+    if tensor.layout is not torch.strided:
+        return f"its layout is {str(tensor.layout).removeprefix('torch.')}"
+    if hasattr(tensor, "__tensor_flatten__"):
+        return f"it is a {type(tensor).__name__}, whose values lie in other tensors"
+    return None if tensor.numel() else "it has no elements"
+
+
+def _called(entry: ModuleTensor) -> Called:
+    return Called(tuple(entry.stored.shape), entry.paths, _handles(entry))
+
+
+def _handles(entry: ModuleTensor) -> tuple[object, ...]:
+    return (*entry.around, entry.stored)
+
+
+def _spelled(wanted: Any) -> Any:
+    """What a user calls weights, with "/" for the "." of a key of `state_dict`."""
+    if isinstance(wanted, str):
+        return wanted.replace(".", "/") if "." in wanted else wanted
+    if isinstance(wanted, list | tuple | set | frozenset):
+        return [_spelled(each) for each in wanted]
+    return wanted

@@ -1,0 +1,147 @@
+"""Sees each update that optimizers of torch make to some weights, and its learning rate."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.audit.causes import MOST_UPDATES
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.torch.module_weights import TorchWeight
+
+Group = Mapping[str, Any]
+
+
+@dataclass
+class Steps:
+    """Updates of one optimizer since it was first seen: how many, and the rates of each group."""
+
+    count: int = 0
+    rates: deque[list[float]] = field(default_factory=lambda: deque(maxlen=MOST_UPDATES))
+
+
+class OptimizerSteps:
+    """Follows the optimizers that train some weights, also one that comes later.
+
+    A hook that torch calls after each step of any optimizer: a step that GradScaler skips is none.
+
+    Attributes:
+        held: weights, by name, that are asked at each update whether they have a gradient.
+        with_gradient: in how many they had.
+    """
+
+    def __init__(
+        self, weights: Sequence[TorchWeight], given: Sequence[Optimizer], failures: Failures
+    ) -> None:
+        self._weights = weights
+        self._failures = failures
+        # The last is the one that made a step last.
+        self._known: dict[int, tuple[weakref.ref[Optimizer], Steps]] = {}
+        for optimizer in given:
+            self._known[id(optimizer)] = weakref.ref(optimizer), Steps()
+        self._stepped = False
+        self.held: dict[str, TorchWeight] = {}
+        self.with_gradient: Counter[str] = Counter()
+        notice = weakref.WeakMethod(self._notice)
+
+        def hook(optimizer: Optimizer, *_: object) -> None:
+            method = notice()
+            if method is not None:
+                method(optimizer)
+
+        handle = register_optimizer_step_post_hook(torch.compiler.disable(hook))
+        self.close = weakref.finalize(self, handle.remove)
+
+    def skipped(self) -> bool:
+        """Whether no optimizer made a step since this was last asked, though one is known to."""
+        stepped, self._stepped = self._stepped, False
+        return not stepped and self.working
+
+    @property
+    def working(self) -> bool:
+        """Whether any optimizer has made a step."""
+        return any(steps.count for _, steps in self._alive())
+
+    def left_out(self, weights: Iterable[TorchWeight]) -> list[str]:
+        """Names of parameters that need a gradient, but that none of the optimizers trains."""
+        own = [each for each in weights if not each.entry.computed and each.entry.trained()]
+        trained = self.all(own)
+        return [each.name for each in own if self._known and each.name not in trained]
+
+    def all(self, weights: Iterable[TorchWeight]) -> dict[str, tuple[Optimizer, Group, Steps]]:
+        """By the names of weights that are trained: the optimizer that does, its group, its steps.
+
+        Of several optimizers that have a weight, the one that made a step last.
+        """
+        members: dict[int, tuple[Optimizer, Group, Steps]] = {}
+        for optimizer, steps in self._alive():
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    members[id(parameter)] = optimizer, group, steps
+        pairs = ((weight.name, members.get(id(weight.entry.stored))) for weight in weights)
+        return {name: member for name, member in pairs if member is not None}
+
+    def _alive(self) -> Iterator[tuple[Optimizer, Steps]]:
+        for reference, steps in self._known.values():
+            optimizer = reference()
+            if optimizer is not None:
+                yield optimizer, steps
+
+    def _notice(self, optimizer: Optimizer) -> None:
+        try:
+            self._count(optimizer)
+        except Exception as error:
+            self._failures.add("Could not follow a step of an optimizer", error)
+
+    def _count(self, optimizer: Optimizer) -> None:
+        key = id(optimizer)
+        reference, steps = self._known.pop(key, (None, Steps()))
+        if reference is None or reference() is not optimizer:
+            if not self._trains(optimizer):
+                return
+            reference, steps = weakref.ref(optimizer), Steps()
+        self._known[key] = reference, steps
+        steps.count += 1
+        steps.rates.append([rate_of(group) for group in optimizer.param_groups])
+        self._stepped = True
+        held = [(name, weight.entry.stored) for name, weight in self.held.items()]
+        # Those that train again may have one.
+        left = [pair for pair in held if pair[1].grad is not None and not pair[1].requires_grad]
+        if left:
+            own = _parameters_of(optimizer)
+            self.with_gradient.update([name for name, stored in left if id(stored) in own])
+
+    def _trains(self, optimizer: Optimizer) -> bool:
+        own = _parameters_of(optimizer)
+        return any(id(weight.entry.stored) in own for weight in self._weights)
+
+
+def _parameters_of(optimizer: Optimizer) -> set[int]:
+    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+
+
+def rate_of(group: Group) -> float:
+    """The learning rate of a group; NaN where it lies on an accelerator: nothing waits for it."""
+    rate = group.get("lr", float("nan"))
+    on_device = isinstance(rate, torch.Tensor) and rate.device.type != "cpu"
+    return float("nan") if on_device else float(rate)
+
+
+def optimizers_in(given: Any) -> list[Optimizer]:
+    """Optimizers as a user gives them: None, one of them, or several."""
+    wanted = [] if given is None else given if isinstance(given, list | tuple) else [given]
+    for optimizer in wanted:
+        if not hasattr(optimizer, "param_groups"):
+            raise InvalidArgument(
+                f"Could not read the learning rate: expected optimizer= a torch.optim.Optimizer or "
+                f"a list of them, got {type(optimizer).__name__}. Pass the optimizer itself."
+            )
+    return list(wanted)

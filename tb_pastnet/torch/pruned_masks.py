@@ -1,0 +1,58 @@
+"""The masks that torch prunes by: `torch.nn.utils.prune`, and FakeSparsity of torch.ao.pruning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskTable
+from tb_pastnet.record.weight import Mask
+from tb_pastnet.torch.module_tensor import ModuleTensor
+from tb_pastnet.torch.module_weights import TorchWeight
+
+
+def masks_in(weights: Sequence[TorchWeight]) -> Callable[[], MaskTable]:
+    """Gives the masks of some weights as they are now, whoever changed them: at each step."""
+    masks = _PrunedMasks(weights)
+    table = MaskTable(weights, masks)
+
+    def find() -> MaskTable:
+        masks.look()
+        return table
+
+    return find
+
+
+class _PrunedMasks(MaskRegistry):
+    """Masks that torch keeps in buffers, which may come, change and go at any time."""
+
+    def __init__(self, weights: Sequence[TorchWeight]) -> None:
+        super().__init__()
+        self._entries = [weight.entry for weight in weights]
+        self._seen: list[tuple[int, int]] = []
+
+    def look(self) -> None:
+        """Counts `version` up where a mask is another one, or was written."""
+        masks = [entry.mask for entry in self._entries]
+        seen = [(id(mask), mask._version) for mask in masks if mask is not None]
+        if seen != self._seen:
+            self.version += 1
+            self._seen = seen
+
+    def of(self, variable: ModuleTensor) -> Any:
+        """See `MaskRegistry`."""
+        return None if variable.mask is None else _Pruned(variable.mask)
+
+
+class _Pruned:
+    """The `MaskStorage` of a weight, as far as it is read."""
+
+    def __init__(self, mask: Any) -> None:
+        self._mask = mask
+
+    def read(self) -> tuple[Mask, Mask]:
+        """See `MaskStorage`."""
+        kept = self._mask.detach().cpu().numpy() != 0
+        return kept, np.ones_like(kept)

@@ -1,0 +1,128 @@
+"""Records a module while a loop of the user's own trains it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from tb_pastnet.record.alerts import LOG, Wish
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
+from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.torch.module_audit import audit_of
+from tb_pastnet.torch.module_weights import AxisOverrides, network_of
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
+from tb_pastnet.torch.pruned_masks import masks_in
+from tb_pastnet.torch.torch_source import TorchSource
+
+
+class Recorder(Recording):
+    """Records per channel how far a module is from its past values, into a log for the PastNet tab.
+
+    After construction nothing here raises into training, waits for the disk, or changes a value:
+    what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab. A
+    record reads the weights in place on a CPU, and copies them to the host from an accelerator.
+
+    A record at step s shows the state in which `record(s)` found the module. Steps that go back, as
+    after restoring a checkpoint, start a new lineage, which replaces what was recorded from there
+    on. Under DistributedDataParallel the worker of rank 0 writes; in the others a Recorder only
+    checks its arguments.
+
+    Args:
+        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
+            `docs/stores.md`. "{trial}" in it is the number of a training: the next that is free.
+        model: a torch.nn.Module; what DistributedDataParallel or `torch.compile` make of one has
+            the names of the module inside.
+        optimizer: the optimizer, or a list of several: the learning rates of their groups are
+            recorded. None, or where another one takes over: those that are seen to make steps.
+        every: a record is due where `step // every` grows, and at the first step; at the last one
+            where `expect_end` tells it.
+        past: what it is compared with: "previous" (one step before), "record" (the last record),
+            "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
+        variables: those to record, as keys of `state_dict`, names of the log, patterns such as
+            "*.weight", parameters or modules. None: all parameters and floating buffers.
+        channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
+        initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
+            None: one less than the first step that is recorded.
+        audit: whether each record compares weights that need no gradient bitwise with what they
+            were when that was first seen. That takes one more copy of these weights.
+        budget: a share of the training's time, such as 0.01: records that are due are left out so
+            that recording takes no more. None: all are made. See `docs/overhead.md`.
+        on_violation: what follows where held weights have moved: "log", a line for each variable
+            and cause, or a function that gets a list of what is new, each with a `text`.
+        follows: weights that something else than an optimizer moves on purpose, such as a target
+            network, as names, patterns, modules or parameters.
+        log: a function that gets the numbers of each record and its step: `wandb.log` is one.
+        exit_timeout: seconds that the end of the program waits for a store.
+
+    Raises:
+        InvalidArgument: the module has lazy, meta or spread parameters, nothing is left to record,
+            or `every`, `past`, an axis or `budget` can't be used.
+        UnknownName: a name fits no variable, or several.
+        UnwritableLog: the log directory can't be made or written.
+
+    Example:
+        >>> import tempfile
+        >>> model = torch.nn.Linear(2, 3)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> with Recorder(tempfile.mkdtemp(), model, optimizer, every=1) as recorder:
+        ...     for step in range(3):
+        ...         model(torch.ones(4, 2)).sum().backward()
+        ...         optimizer.step()
+        ...         recorder.record(step)
+        ...     recorder.flush()
+        True
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None = None,
+        every: int = 10,
+        past: str | int = "previous",
+        variables: Iterable[Any] | None = None,
+        channel_axis: AxisOverrides | None = None,
+        initial_step: int | None = None,
+        audit: bool = True,
+        budget: float | None = None,
+        on_violation: Wish = LOG,
+        follows: Iterable[Any] = (),
+        log: Log | None = None,
+        exit_timeout: float = EXIT_TIMEOUT,
+    ) -> None:
+        failures = Failures()
+        schedule = Schedule(every, past, initial_step, budget)
+        recorded = network_of(model, variables, channel_axis, follows)
+        self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
+        source = TorchSource(recorded, self._steps)
+        audited = audit_of(recorded.weights, self._steps) if audit and source.writes else None
+        start = recorded.origin() if source.writes else ""
+        if names := self._steps.left_out(recorded.weights):
+            failures.add(
+                f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
+                f"set: add it to a group, or freeze it"
+            )
+        masks = masks_in(recorded.weights)
+        tracker = MaskTracker(recorded.weights, masks, audited, lambda: start, failures)
+        wishes = None, on_violation, log, exit_timeout
+        super().__init__(logdir, source, schedule, tracker, failures, *wishes)
+
+    def follow(self, step: int) -> None:
+        """See `Recording`. Calls between two updates, as GradScaler skips some, tell nothing."""
+        if not self._steps.skipped():
+            super().follow(step)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Writes what waits and the final account. Also runs when the program ends.
+
+        Args:
+            timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
+        """
+        self._steps.close()
+        super().close(timeout)

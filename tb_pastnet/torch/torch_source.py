@@ -1,0 +1,74 @@
+"""The source of a network whose weights are tensors of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import torch
+
+from tb_pastnet.record.source import ArraySource
+from tb_pastnet.record.weight import Network
+from tb_pastnet.torch.module_weights import TorchWeight
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps, rate_of
+
+UNKNOWN = float("nan")
+
+
+class TorchSource(ArraySource):
+    """A network of torch. Past copies lie in this machine's memory, wherever it is trained."""
+
+    packages = ("torch",)
+
+    def __init__(self, network: Network[TorchWeight], steps: OptimizerSteps) -> None:
+        super().__init__(network)
+        self._weights = network.weights
+        self._steps = steps
+        # Of each group the weights, one of which says what the rate is.
+        self._groups: list[list[TorchWeight]] = []
+
+    @property
+    def writes(self) -> bool:
+        """See `Source`: of workers that train copies of one module the first does."""
+        return is_first_worker()
+
+    def copy(self, number: int) -> None:
+        """See `Source`. Where nothing is written nothing is kept."""
+        if self.writes:
+            super().copy(number)
+
+    def learning_rate(self, step: int) -> float:
+        """See `Source`: that of all groups, where it is the same."""
+        rates = {rate_of(group) for _, group, _ in self._steps.all(self._weights).values()}
+        return rates.pop() if len(rates) == 1 else UNKNOWN
+
+    def rate_groups(self) -> Mapping[str, Collection[str]]:
+        """See `Source`: the groups of all optimizers, by their `name` where they have one."""
+        members: dict[int, list[TorchWeight]] = {}
+        names: dict[int, str] = {}
+        trained = self._steps.all(self._weights)
+        for weight in self._weights:
+            if weight.name in trained:
+                optimizer, group, _ = trained[weight.name]
+                numbered = f"{type(optimizer).__name__}/{len(names)}"
+                name = group.get("name", numbered)
+                names.setdefault(id(group), numbered if name in names.values() else name)
+                members.setdefault(id(group), []).append(weight)
+        self._groups = list(members.values()) if len(members) > 1 else []
+        return {
+            names[key]: [weight.name for weight in members[key]] for key in members if self._groups
+        }
+
+    def group_rates(self) -> Sequence[float]:
+        """See `Source`. Another optimizer may train a group's weights by now."""
+        firsts = [weights[0] for weights in self._groups]
+        trained = self._steps.all(firsts)
+        return [
+            rate_of(trained[weight.name][1]) if weight.name in trained else UNKNOWN
+            for weight in firsts
+        ]
+
+
+def is_first_worker() -> bool:
+    """Whether this process has rank 0, or is the only one."""
+    group = torch.distributed
+    return not (group.is_available() and group.is_initialized() and group.get_rank())

@@ -1,0 +1,85 @@
+"""A training of Hugging Face's Trainer, in its own steps."""
+
+from __future__ import annotations
+
+import pytest
+
+import tb_pastnet as pastnet
+
+torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
+transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
+pytest.importorskip("accelerate", reason="accelerate isn't installed")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those libraries' own
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.layer = torch.nn.Linear(3, 2)
+        self.head = torch.nn.Linear(2, 1)
+
+    def forward(self, x, labels):
+        return {"loss": (self.head(self.layer(x)) - labels).square().mean()}
+
+
+def train(folder, *callbacks, model=None, resume=None, **settings):
+    arguments = transformers.TrainingArguments(
+        output_dir=str(folder / "out"),
+        per_device_train_batch_size=2,
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+        logging_strategy="no",
+        **{"num_train_epochs": 1, "save_strategy": "no", **settings},
+    )
+    data = [{"x": torch.full((3,), number / 8), "labels": torch.ones(1)} for number in range(16)]
+    trainer = transformers.Trainer(
+        model or Model(), arguments, train_dataset=data, callbacks=[*callbacks]
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+def run_in(folder):
+    (run,) = pastnet.read(folder / "log").runs.values()
+    assert dict(run.notes) == {}
+    return run
+
+
+def test_steps_are_those_of_the_trainer(tmp_path):
+    callback = pastnet.torch.HuggingFaceCallback(tmp_path / "log", every=3)
+    train(tmp_path, callback)
+    run = run_in(tmp_path)
+    assert run.steps.tolist() == [1, 3, 6, 8]  # the last one, too
+    assert list(run.variables) == ["layer/weight", "layer/bias", "head/weight", "head/bias"]
+    assert callback.recorder is None
+
+
+def test_batches_of_an_accumulated_gradient_are_no_steps(tmp_path):
+    callback = pastnet.torch.HuggingFaceCallback(tmp_path / "log", every=1)
+    train(tmp_path, callback, gradient_accumulation_steps=4)
+    assert run_in(tmp_path).steps.tolist() == [1, 2]
+
+
+def test_a_checkpoint_goes_on_in_the_log(tmp_path):
+    callback = pastnet.torch.HuggingFaceCallback(tmp_path / "log", every=4)
+    train(tmp_path, callback, save_strategy="epoch")
+    train(tmp_path, callback, resume=True, num_train_epochs=2)
+    assert run_in(tmp_path).steps.tolist() == [1, 4, 8, 9, 12, 16]
+
+
+def test_a_violation_may_end_the_training(tmp_path):
+    model = Model()
+    model.layer.requires_grad_(False)
+
+    class Leak(transformers.TrainerCallback):
+        def on_step_begin(self, args, state, control, **_):
+            if state.global_step == 3:
+                model.layer.weight.data.add_(1)
+
+    callback = pastnet.torch.HuggingFaceCallback(tmp_path / "log", every=1, on_violation="stop")
+    trainer = train(tmp_path, callback, Leak(), model=model)
+    assert trainer.state.global_step == 4
+    assert {violation.cause for violation in run_in(tmp_path).violations} == {"written"}

@@ -1,0 +1,192 @@
+"""What moves weights that need no gradient, by its likely cause, in trainings of torch."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
+
+from torch import nn  # noqa: E402
+
+from tb_pastnet.record.failures import Failures  # noqa: E402
+from tb_pastnet.torch.module_audit import audit_of  # noqa: E402
+from tb_pastnet.torch.module_weights import network_of  # noqa: E402
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps  # noqa: E402
+
+FROZEN_AT = 6
+
+
+class Training:
+    """Trains two layers, the first of which is frozen in the middle."""
+
+    def __init__(self, make, *, every=1, clear=lambda optimizer: optimizer.zero_grad(True)):
+        torch.manual_seed(4)
+        self.model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+        self.optimizer = make(self.model.parameters()) if make else None
+        self.every, self.clear = every, clear
+        weights = network_of(self.model).weights
+        given = [] if make is None else [self.optimizer]
+        self.steps = OptimizerSteps(weights, given, Failures())
+        self.audit = audit_of(weights, self.steps)
+
+    def run(self, change=None, steps=16):
+        """Trains on.
+
+        Returns:
+            The causes, by the last part of names.
+        """
+        x = torch.linspace(-1, 2, 15).reshape(5, 3)
+        for step in range(1, steps + 1):
+            if self.optimizer is not None:
+                self.clear(self.optimizer)
+                loss = (self.model(x) - 1).square().mean()
+                loss.backward()
+                self.optimizer.step()
+            if step % self.every == 0:
+                self.audit.check(step)
+            if step == FROZEN_AT:
+                self.model[0].requires_grad_(False)
+            self.audit.observe(quick=True)
+            if step == 11 and change:
+                change(self.model)
+        self.steps.close()
+        return {violation.variable: violation.cause for violation in self.audit.violations}
+
+
+def kept(optimizer):
+    optimizer.zero_grad(set_to_none=False)
+
+
+def only_what_is_trained(optimizer):
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if parameter.requires_grad:
+                parameter.grad = None
+
+
+def sgd(**settings):
+    return lambda parameters: torch.optim.SGD(parameters, lr=0.1, **settings)
+
+
+def scheduled(parameters):
+    optimizer = torch.optim.AdamW(parameters, lr=0.1, weight_decay=0.5, betas=(0.0, 0.999))
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7)
+    optimizer.register_step_post_hook(lambda *_: schedule.step())
+    return optimizer
+
+
+LEAKS = [
+    (sgd(weight_decay=0.1), kept, "weight_decay"),
+    (sgd(momentum=0.9), kept, "momentum"),
+    (sgd(momentum=0.9, weight_decay=0.1), kept, "stale_gradient"),
+    (torch.optim.Adam, kept, "momentum"),
+    (torch.optim.NAdam, kept, "momentum"),
+    (lambda parameters: torch.optim.AdamW(parameters, weight_decay=0.5), kept, None),
+    (sgd(), only_what_is_trained, "stale_gradient"),
+    (torch.optim.Adam, only_what_is_trained, "stale_gradient"),
+]
+
+
+@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize(("make", "clear", "cause"), LEAKS)
+def test_a_gradient_that_is_left_moves_what_is_frozen(make, clear, cause, every):
+    causes = Training(make, every=every, clear=clear).run()
+    assert causes.keys() == {"0/weight", "0/bias"}
+    if cause is None:  # of both, by the numbers the one that did more
+        assert set(causes.values()) <= {"momentum", "weight_decay"}
+    else:
+        assert set(causes.values()) == {cause}
+
+
+def test_weight_decay_is_computed_with_the_rate_of_each_step():
+    # No momentum is left, and the rate falls with each step.
+    causes = Training(scheduled, every=5, clear=kept).run()
+    assert set(causes.values()) == {"weight_decay"}
+
+
+CLEAN = [
+    sgd(momentum=0.9, weight_decay=0.1, nesterov=True),
+    *[
+        lambda parameters, kind=kind: getattr(torch.optim, kind)(parameters, weight_decay=0.1)
+        for kind in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop")
+    ],
+    torch.optim.Adafactor,
+]
+
+
+@pytest.mark.parametrize("make", CLEAN)
+def test_without_a_gradient_nothing_moves(make):
+    training = Training(make)
+    frozen = []
+    assert training.run(lambda model: frozen.append(copy.deepcopy(model[0].state_dict()))) == {}
+    state = training.model[0].state_dict()
+    assert all(torch.equal(state[name], value) for name, value in frozen[0].items())
+
+
+def load(model):
+    model.load_state_dict({name: value + 1 for name, value in model.state_dict().items()})
+
+
+def replace(model):
+    model[0].weight = nn.Parameter(model[0].weight.detach() + 1, requires_grad=False)
+
+
+def average(model):
+    averaged = torch.optim.swa_utils.AveragedModel(copy.deepcopy(model))
+    with torch.no_grad():
+        for parameter, smooth in zip(model.parameters(), averaged.parameters(), strict=True):
+            parameter.copy_(smooth + 0.1)
+
+
+def write(model):
+    model[0].weight.data.copy_(model[0].weight + 1)
+
+
+@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("trained", ["all", "the rest"])
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [(load, "loaded"), (replace, "loaded"), (average, "loaded"), (write, "written")],
+)
+def test_what_is_written_beside_the_optimizer(change, cause, trained, every):
+    def rest(parameters):
+        return torch.optim.AdamW(list(parameters)[0 if trained == "all" else 2 :])
+
+    assert Training(rest, every=every).run(change)["0/weight"] == cause
+
+
+def test_without_an_optimizer_of_torch_the_cause_may_be_unknown():
+    assert Training(None).run(write)["0/weight"] == "unknown"
+    assert Training(None).run(load)["0/weight"] == "loaded"
+
+
+def test_an_optimizer_that_replaces_another_is_followed():
+    training = Training(sgd(), clear=kept)
+
+    def another(model):
+        training.optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1)
+
+    causes = training.run(another)
+    assert set(causes.values()) == {"weight_decay"}
+
+
+def test_what_trains_again_is_not_held():
+    training = Training(sgd(momentum=0.9))
+    assert training.run(lambda model: model.requires_grad_(True)) == {}
+
+
+def test_the_parts_of_a_computed_weight_are_held():
+    module = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+    weights = network_of(module).weights
+    audit = audit_of(weights, OptimizerSteps(weights, [], Failures()))
+    module.parametrizations.weight.original1.requires_grad_(False)
+    audit.observe(quick=True)
+    with torch.no_grad():
+        module.parametrizations.weight.original0.mul_(2)
+    assert audit.check(1) == []
+    with torch.no_grad():
+        module.parametrizations.weight.original1.mul_(2)
+    moved = {violation.variable for violation in audit.check(2)}
+    assert moved == {"parametrizations/weight/original1"}

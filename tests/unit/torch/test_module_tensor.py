@@ -1,0 +1,82 @@
+"""Stored and effective values: pruning, parametrizations, and tensors that are replaced."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
+
+from torch import nn  # noqa: E402
+from torch.nn.utils import parametrizations, prune  # noqa: E402
+
+from tb_pastnet.torch.modules import tensors_of  # noqa: E402
+
+
+def entries_of(module):
+    return {entry.name: entry for entry in tensors_of(module)}
+
+
+def test_a_pruned_weight_keeps_its_name_and_is_what_is_computed_with():
+    layer = nn.Linear(3, 2)
+    entry = entries_of(layer)["weight"]
+    dense = layer.weight
+    prune.l1_unstructured(layer, "weight", amount=2)
+    assert entries_of(layer).keys() == {"weight", "bias"}
+    for each in (entry, entries_of(layer)["weight"]):  # also one that was there before
+        assert each.stored is dense
+        with torch.no_grad():
+            dense.add_(1.0)  # the module's own `weight` is stale until the next forward pass
+        expected = dense.detach().numpy() * layer.weight_mask.numpy()
+        np.testing.assert_array_equal(each.value().numpy(), expected)
+        assert each.mask is layer.weight_mask
+    prune.remove(layer, "weight")
+    assert entry.mask is None
+    assert entry.stored is layer.weight
+
+
+def test_fake_sparsity_is_a_mask():
+    from torch.ao.pruning import WeightNormSparsifier
+
+    layer = nn.Linear(4, 4)
+    sparsifier = WeightNormSparsifier(sparsity_level=0.5, sparse_block_shape=(1, 4))
+    sparsifier.prepare(nn.Sequential(layer), [{"tensor_fqn": "0.weight"}])
+    sparsifier.step()
+    entries = entries_of(layer)
+    assert entries.keys() == {"weight", "bias", "parametrizations/weight/original"}
+    original = layer.parametrizations.weight.original.detach().numpy()
+    mask = entries["weight"].mask.numpy()
+    assert sorted(mask.sum(1)) == [0, 0, 4, 4]
+    np.testing.assert_array_equal(entries["weight"].value().numpy(), original * mask)
+
+
+def test_a_weight_with_a_norm_is_computed_and_its_parts_are_listed():
+    layer = parametrizations.weight_norm(nn.Linear(3, 2))
+    entries = entries_of(layer)
+    parts = [f"parametrizations/weight/original{number}" for number in (0, 1)]
+    assert list(entries) == ["weight", "bias", *parts]
+    assert [entry.computed for entry in entries.values()] == [True, False, False, False]
+    gains, direction = (entries[part].stored.detach().numpy() for part in parts)
+    expected = gains * direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    np.testing.assert_allclose(entries["weight"].value().numpy(), expected, rtol=1e-6)
+    assert entries["weight"].trained()
+    for part in parts:
+        entries[part].stored.requires_grad_(False)
+    assert not entries["weight"].trained()
+
+
+def test_to_look_at_a_spectral_norm_does_not_make_it_go_on():
+    layer = parametrizations.spectral_norm(nn.Linear(3, 2))
+    state = {name: value.clone() for name, value in layer.state_dict().items()}
+    value = entries_of(layer)["weight"].value()
+    assert all(torch.equal(state[name], now) for name, now in layer.state_dict().items())
+    assert layer.parametrizations.weight[0].training
+    np.testing.assert_array_equal(value, layer.eval().weight.detach())
+
+
+def test_a_parameter_that_is_replaced_is_read_where_it_was():
+    layer = nn.Linear(2, 2)
+    entry = entries_of(layer)["weight"]
+    state = {"weight": torch.full((2, 2), 3.0), "bias": torch.zeros(2)}
+    layer.load_state_dict(state, assign=True)
+    assert entry.value().tolist() == [[3.0, 3.0], [3.0, 3.0]]

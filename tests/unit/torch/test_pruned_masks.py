@@ -1,0 +1,42 @@
+"""Masks of torch's pruning, which may come, change and go while a module is recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
+
+from torch import nn  # noqa: E402
+from torch.nn.utils import prune  # noqa: E402
+
+from tb_pastnet.torch.module_weights import network_of  # noqa: E402
+from tb_pastnet.torch.pruned_masks import masks_in  # noqa: E402
+
+
+def test_each_change_of_a_mask_has_a_version():
+    module = nn.Linear(3, 2)
+    weights = network_of(module).weights
+    find = masks_in(weights)
+    versions = [find().version]
+
+    def changed():
+        versions.append(find().version)
+        assert find().version == versions[-1]
+        return versions[-1] != versions[-2]
+
+    assert not find().masked
+    prune.l1_unstructured(module, "weight", amount=2)
+    assert changed()
+    assert find().masked.keys() == {"weight"}
+    prune.l1_unstructured(module, "weight", amount=1)
+    assert changed()
+    module.weight_mask[0, 0] = 1 - module.weight_mask[0, 0]
+    assert changed()
+    kept, trainable = find().read("weight")
+    np.testing.assert_array_equal(kept, module.weight_mask.numpy() == 1)
+    assert trainable.all()
+    prune.remove(module, "weight")
+    assert changed()
+    assert not find().masked
+    assert find().read("weight")[0].all()

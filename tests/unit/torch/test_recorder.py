@@ -1,0 +1,255 @@
+"""Trainings that are recorded: their numbers, and that they go on as without a recorder."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import tb_pastnet as pastnet
+from tb_pastnet.core.quantize import PRECISION
+from tb_pastnet.errors import InvalidArgument
+
+torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
+
+from torch import nn  # noqa: E402
+from torch.nn.utils import prune  # noqa: E402
+from torch.optim.optimizer import _global_optimizer_post_hooks  # noqa: E402
+
+OPTIMIZERS = {
+    "adadelta": torch.optim.Adadelta,
+    "adafactor": torch.optim.Adafactor,
+    "adagrad": torch.optim.Adagrad,
+    "adam fused": lambda parameters: torch.optim.Adam(parameters, fused=True),
+    "adamax": torch.optim.Adamax,
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-2, weight_decay=0.1),
+    "asgd": torch.optim.ASGD,
+    "lbfgs": lambda parameters: torch.optim.LBFGS(parameters, max_iter=2),
+    "nadam": torch.optim.NAdam,
+    "radam": torch.optim.RAdam,
+    "rmsprop": torch.optim.RMSprop,
+    "rprop": torch.optim.Rprop,
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
+}
+
+
+def small():
+    torch.manual_seed(3)
+    convolution = nn.Conv2d(1, 4, 3)
+    return nn.Sequential(
+        convolution, nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(16, 3), nn.Dropout(0.1)
+    )
+
+
+def train(make, logdir=None, *, build=small, steps=12, change=lambda step, model: None, **settings):
+    """Trains, with a recorder where a directory is given.
+
+    Returns:
+        Losses, and the state of the model after each step, as NumPy arrays.
+    """
+    model = build()
+    optimizer = make(model.parameters())
+    x = torch.randn(8, 1, 4, 4)
+    recorder = logdir and pastnet.torch.Recorder(logdir, model, optimizer, **settings)
+    losses, states = [], [state_of(model)]
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    for step in range(1, steps + 1):
+        losses.append(optimizer.step(closure).item())
+        if recorder:
+            recorder.record(step)
+        states.append(state_of(model))
+        change(step, model)
+    if recorder:
+        assert recorder.flush()
+        assert recorder.notes.counts() == {}
+        recorder.close()
+    return losses, states
+
+
+def state_of(model):
+    return {name: value.numpy().copy() for name, value in model.state_dict().items()}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_training_goes_on_to_the_bit_as_without_a_recorder(name, tmp_path):
+    losses, states = train(OPTIMIZERS[name])
+    recorded_losses, recorded_states = train(OPTIMIZERS[name], tmp_path, every=3)
+    assert recorded_losses == losses
+    for was, now in zip(states, recorded_states, strict=True):
+        assert all(was[key].tobytes() == now[key].tobytes() for key in was)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.steps.tolist() == [1, 3, 6, 9, 12]
+
+
+def test_a_compiled_training_goes_on_as_without_a_recorder(tmp_path):
+    def compiled():
+        torch._dynamo.reset()
+        return torch.compile(small(), backend="eager")
+
+    losses, _ = train(OPTIMIZERS["adamw"], build=compiled)
+    assert train(OPTIMIZERS["adamw"], tmp_path, build=compiled)[0] == losses
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert list(run.layers) == ["0", "1", "4"]
+
+
+def channels(array):
+    return array.reshape(len(array), -1).astype(np.float64)
+
+
+def test_numbers_are_those_of_the_weights(tmp_path):
+    _, states = train(OPTIMIZERS["adamw"], tmp_path, every=4)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.steps.tolist() == [1, 4, 8, 12]
+    floating = [name for name in states[0] if "num_batches" not in name]
+    assert [name.replace("/", ".") for name in run.variables] == floating
+    for name in floating:
+        variable = run.variables[name.replace(".", "/")]
+        for record, step in enumerate(run.steps.tolist()):
+            now, past = channels(states[step][name]), channels(states[step - 1][name])
+            expected = {
+                "norm": np.linalg.norm(now, axis=1),
+                "past_norm": np.linalg.norm(past, axis=1),
+                "delta_norm": np.linalg.norm(now - past, axis=1),
+                "delta_max": np.abs(now - past).max(1),
+                "changed": (now != past).mean(1),
+            }
+            for statistic, values in expected.items():
+                recorded = getattr(variable, statistic)[record]
+                np.testing.assert_allclose(recorded, values, rtol=PRECISION, err_msg=statistic)
+
+
+class Loop:
+    """A training of one layer, step by step."""
+
+    def __init__(self, logdir, **settings):
+        torch.manual_seed(0)
+        self.model = nn.Linear(3, 2)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.5)
+        settings = {"optimizer": self.optimizer, "every": 1, "initial_step": 0, **settings}
+        self.recorder = pastnet.torch.Recorder(logdir, self.model, **settings)
+
+    def loss(self, factor=0.01):
+        self.optimizer.zero_grad()
+        return factor * self.model(torch.ones(4, 3)).square().sum()
+
+    def update(self, step):
+        self.loss().backward()
+        self.optimizer.step()
+        self.recorder.record(step)
+
+    def read(self, logdir):
+        assert self.recorder.flush()
+        self.recorder.close()
+        (run,) = pastnet.read(logdir).runs.values()
+        return run
+
+
+def test_a_step_that_a_scaler_skips_is_none(tmp_path):
+    loop = Loop(tmp_path)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+    for step in range(1, 6):
+        scaler.scale(loop.loss(float("inf") if step == 3 else 0.01)).backward()
+        scaler.step(loop.optimizer)
+        scaler.update()
+        loop.recorder.record(step)
+    assert loop.read(tmp_path).steps.tolist() == [1, 2, 4, 5]
+
+
+def test_without_any_optimizer_of_torch_each_call_is_a_step(tmp_path):
+    loop = Loop(tmp_path, optimizer=None)
+    for step in (1, 2):
+        with torch.no_grad():
+            loop.model.weight += 1
+        loop.recorder.record(step)
+    assert loop.read(tmp_path).steps.tolist() == [1, 2]
+
+
+def test_autocast_trains_as_without_a_recorder(tmp_path):
+    def run(logdir):
+        loop = Loop(tmp_path / "unused" if logdir is None else logdir)
+        if logdir is None:
+            loop.recorder.close()
+        for step in range(1, 6):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = loop.loss()
+            loss.backward()
+            loop.optimizer.step()
+            loop.recorder.record(step)
+        loop.recorder.close()
+        return loop.model.weight.detach().numpy().tobytes()
+
+    assert run(None) == run(tmp_path / "a")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_measured_as_it_is(dtype, tmp_path):
+    torch.manual_seed(1)
+    model = nn.Linear(5, 3).to(getattr(torch, dtype))
+    with pastnet.torch.Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
+        past = model.weight.detach().double().numpy()
+        with torch.no_grad():
+            model.weight.mul_(1.5)
+        recorder.record(1)
+        assert recorder.flush()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    expected = np.linalg.norm(model.weight.detach().double().numpy() - past, axis=1)
+    np.testing.assert_allclose(run.variables["weight"].delta_norm[0], expected, rtol=PRECISION)
+    assert run.variables["weight"].dtype == dtype
+
+
+def test_pruning_while_it_is_recorded(tmp_path):
+    def change(step, model):
+        if step == 4:
+            prune.ln_structured(model[4], "weight", amount=1, n=2, dim=0)
+
+    _, states = train(OPTIMIZERS["sgd"], tmp_path, every=4, change=change)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    weight = run.variables["4/weight"]
+    kept = states[-1]["4.weight_mask"].mean(1)
+    assert sorted(kept) == [0, 1, 1]
+    np.testing.assert_array_equal(weight.kept[-1], kept)
+    np.testing.assert_array_equal(weight.kept[1], [1, 1, 1])  # the record of step 4
+    effective = states[-1]["4.weight_orig"] * states[-1]["4.weight_mask"]
+    np.testing.assert_allclose(weight.norm[-1], np.linalg.norm(effective, axis=1), rtol=PRECISION)
+
+
+def test_freezing_while_it_is_recorded(tmp_path):
+    def change(step, model):
+        if step == 4:
+            model[0].requires_grad_(False)
+
+    train(OPTIMIZERS["adamw"], tmp_path, every=4, change=change)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert not run.violations
+    assert run.variables["0/weight"].trainable.any(1).tolist() == [True, True, False, False]
+    # Statistics aren't held: they move with what comes in.
+    assert run.variables["1/running_mean"].delta_norm[-1].all()
+
+
+def test_arguments_that_cannot_be_used_are_refused(tmp_path):
+    with pytest.raises(InvalidArgument, match=r"expected every= a whole number"):
+        pastnet.torch.Recorder(tmp_path, small(), every=0)
+    with pytest.raises(InvalidArgument, match=r"expected optimizer= a torch.optim.Optimizer or"):
+        pastnet.torch.Recorder(tmp_path, small(), optimizer=0.1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recorder_that_is_closed_leaves_no_hook(tmp_path):
+    hooks = len(_global_optimizer_post_hooks)
+    loop = Loop(tmp_path)
+    assert len(_global_optimizer_post_hooks) == hooks + 1
+    loop.recorder.close()
+    assert len(_global_optimizer_post_hooks) == hooks
+    loop.update(1)  # and does nothing
+    model = weakref.ref(loop.model)
+    del loop
+    gc.collect()
+    assert model() is None

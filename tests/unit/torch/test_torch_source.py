@@ -1,0 +1,109 @@
+"""Statistics against NumPy, learning rates of groups, and which worker writes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
+
+from torch import nn  # noqa: E402
+
+from tb_pastnet.core.statistics import STATISTICS  # noqa: E402
+from tb_pastnet.record.failures import Failures  # noqa: E402
+from tb_pastnet.torch.module_weights import network_of  # noqa: E402
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps  # noqa: E402
+from tb_pastnet.torch.torch_source import TorchSource  # noqa: E402
+
+
+def source_of(module, *given):
+    network = network_of(module)
+    return TorchSource(network, OptimizerSteps(network.weights, given, Failures()))
+
+
+def expected_rows(value, past):
+    """Of channels on axis 0, by plain NumPy."""
+    value, past = (each.reshape(len(each), -1).astype(np.float64) for each in (value, past))
+    delta = value - past
+    return {
+        "norm": np.sqrt((value**2).sum(1)),
+        "past_norm": np.sqrt((past**2).sum(1)),
+        "delta_norm": np.sqrt((delta**2).sum(1)),
+        "delta_max": np.abs(delta).max(1),
+        "changed": (delta != 0).mean(1),
+    }
+
+
+@pytest.mark.parametrize("fast", ["0", "1"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("memory", ["contiguous_format", "channels_last"])
+def test_statistics_are_those_of_numpy(dtype, memory, fast, monkeypatch):
+    monkeypatch.setenv("PASTNET_FAST", fast)
+    torch.manual_seed(5)
+    layer = nn.Conv2d(3, 6, 3)
+    module = nn.Sequential(layer, nn.Flatten(), nn.Linear(5, 4))
+    module = module.to(getattr(torch, dtype)).to(memory_format=getattr(torch, memory))
+    source = source_of(module)
+    values = [p.detach().double().numpy().copy() for p in module.parameters()]
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.mul_(torch.where(torch.rand_like(parameter) < 0.5, 1.0, 1.25))
+    rows = source.compare(0, replace=True)
+    expected = [
+        expected_rows(p.detach().double().numpy(), past)
+        for p, past in zip(module.parameters(), values, strict=True)
+    ]
+    for statistic in expected[0]:
+        wanted = np.concatenate([each[statistic] for each in expected])
+        recorded = rows[STATISTICS.index(statistic)]
+        np.testing.assert_allclose(recorded, wanted, rtol=2e-6, err_msg=statistic)
+    assert not source.compare(0)[STATISTICS.index("changed")].any()
+
+
+def test_a_group_has_the_rate_of_whichever_optimizer_trains_it_now():
+    module = nn.ModuleDict({"a": nn.Linear(1, 1), "b": nn.Linear(1, 1)})
+    groups = [
+        {"params": module["a"].parameters(), "lr": 0.5, "name": "body"},
+        {"params": module["b"].parameters(), "lr": 0.25},
+    ]
+    optimizer = torch.optim.SGD(groups)
+    source = source_of(module, optimizer)
+    assert source.rate_groups() == {
+        "body": ["a/weight", "a/bias"],
+        "SGD/1": ["b/weight", "b/bias"],
+    }
+    assert source.group_rates() == [0.5, 0.25]
+    assert np.isnan(source.learning_rate(1))
+    other = torch.optim.Adam(module.parameters(), lr=0.125)
+    module["a"].weight.grad = torch.ones(1, 1)
+    other.step()
+    assert source.group_rates() == [0.125, 0.125]
+    assert source.learning_rate(2) == 0.125
+
+
+def test_groups_of_one_name_are_told_apart():
+    module = nn.Linear(1, 1)
+    groups = [{"params": [module.weight], "name": "x"}, {"params": [module.bias], "name": "x"}]
+    optimizer = torch.optim.SGD(groups)
+    source = source_of(module, optimizer)
+    assert source.rate_groups() == {"x": ["weight"], "SGD/1": ["bias"]}
+
+
+def test_a_single_group_is_none():
+    module = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
+    source = source_of(module, optimizer)
+    assert source.rate_groups() == {}
+    assert source.group_rates() == []
+    assert source.learning_rate(1) == 0.5
+
+
+def test_a_worker_that_does_not_write_keeps_no_copy(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    source = source_of(nn.Linear(1, 1))
+    assert not source.writes
+    with pytest.raises(KeyError):
+        source.past(0)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 0)
+    assert source.writes
