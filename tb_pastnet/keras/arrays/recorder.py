@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.arrays.learning_rate import LearningRate
+from tb_pastnet.keras.arrays.used_rate import UsedRate
 from tb_pastnet.keras.arrays.values import Values
 from tb_pastnet.keras.model.walk import layer_variables
 from tb_pastnet.keras.model.weights import (
@@ -96,7 +96,7 @@ class VariableRecorder(Recording):
         )
         for weight in network.everything:
             weight.values = self._values
-        rate = LearningRate(learning_rate, model, self._values)
+        rate = UsedRate(learning_rate, model, self._values)
         audited = Audit(FlagAudit(network.weights), lambda: None) if audit else None
         start = network.origin()
         tracker = MaskTracker(network.weights, lambda: None, audited, lambda: start, failures)
@@ -123,7 +123,7 @@ class VariableRecorder(Recording):
 class VariableSource(RatedSource):
     """Weights of Keras, whose flags are each asked for once."""
 
-    def __init__(self, network: Any, rate: LearningRate, packages: Sequence[str]) -> None:
+    def __init__(self, network: Any, rate: UsedRate, packages: Sequence[str]) -> None:
         super().__init__(network, rate, packages)
         self._flags = TrainableFlags([weight.found for weight in network.weights])
 

@@ -15,7 +15,7 @@ Schedule = keras.optimizers.schedules.LearningRateSchedule
 UNKNOWN = float("nan")
 
 
-class LearningRate:
+class UsedRate:
     """Gives the learning rate of a step; NaN where none is known, or several optimizers differ."""
 
     def __init__(self, source: RateSource, model: Model, values: Values) -> None:
