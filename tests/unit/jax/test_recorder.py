@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import gc
 import re
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -130,6 +132,32 @@ def test_a_donated_buffer_is_reused_at_every_step(past, tmp_path):
             assert params["w"].unsafe_buffer_pointer() == place, number
             recorder.record(number, params)
         assert recorder.records > 5
+
+
+def test_nothing_of_a_step_is_held_beyond_it(tmp_path):
+    params, rate = {"w": jnp.ones((3, 2))}, jnp.float32(0.5)
+    first = weakref.ref(params["w"])
+    with Recorder(tmp_path, params, every=1, masks={"w": False}) as recorder:
+        params = {"w": params["w"] * 1}
+        assert first() is None
+        seen = [weakref.ref(params["w"]), weakref.ref(rate)]
+        recorder.record(1, params, rate)
+        recorder.sync(params)
+        recorder.declare(params, masks={"w": True})
+        recorder.restart(0, params)
+        assert recorder.notes.counts() == {}
+        del params, rate
+        gc.collect()
+        assert [reference() for reference in seen] == [None, None]
+
+
+def test_of_several_processes_the_first_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(jax, "process_index", lambda: 1)
+    params = mlp()
+    with Recorder(tmp_path / "run", params, every=1) as recorder:
+        recorder.record(1, params)
+        assert recorder.flush()
+    assert not (tmp_path / "run").exists()
 
 
 def test_between_records_nothing_is_read(tmp_path, monkeypatch):
