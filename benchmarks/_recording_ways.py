@@ -18,7 +18,7 @@ from benchmarks._by_hand import ByHand
 from benchmarks._pairs import Action
 from benchmarks._training import waited
 from benchmarks._variants import Variant
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 
 NEVER = 10**9
 PATIENCE = 120.0  # seconds until all is written

@@ -25,7 +25,7 @@ from benchmarks._rows import Rows
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.measure import copies
 from tb_pastnet.keras.measure.learning_rate import LearningRate
-from tb_pastnet.keras.model.weights import TFWeight, network
+from tb_pastnet.keras.model.tf_weights import TFWeight, network
 from tb_pastnet.record import array_copies
 from tb_pastnet.record.numba_switch import SWITCH
 from tb_pastnet.record.weight import Network

@@ -35,7 +35,7 @@ from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 
 DT_UINT8 = 4
-CREATED = 1_700_000_000
+CREATED, LATER = 1_700_000_000, 100_000
 
 
 def frame(data: bytes) -> bytes:
@@ -171,7 +171,7 @@ class LineageWriter:
     past: str = "previous"
     every: int = 1
     first_step: int = 1
-    created: float = CREATED
+    created: float = 0
     block: int = 16
     segment: int = 0
     offered: int = 0
@@ -179,6 +179,10 @@ class LineageWriter:
     changes: int = 0
     follows: Collection[str] = ()
     event_steps: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # A restart comes after what it goes on with; two writers at once have one `created`.
+        self.created = self.created or CREATED + (self.ordinal - 1) * LATER
 
     @property
     def directory(self) -> Path:

@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet import Recorder
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 
 RNG = np.random.default_rng(0)
 STEPS = 3

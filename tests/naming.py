@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 from keras import layers
 
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 
 
 def ids(model, **settings):

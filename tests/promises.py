@@ -55,6 +55,13 @@ PROMISES = (
         "one answer in both loaders, 0 records lost, the second writer detected",
     ),
     Promise(
+        "supersession",
+        "each pair of a lineage torn at any byte and another that resumes it; two writers at once "
+        "in 20 ways; 20 restarts after kill -9",
+        "superseded values never shown; no writer vanishes, both are noted; no restart is taken "
+        "for a second writer",
+    ),
+    Promise(
         "changed_layers",
         "resumed with a layer's shape changed, renamed, added, removed",
         "a new series and a note",

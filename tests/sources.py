@@ -9,8 +9,8 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
+from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.walk import Found
-from tb_pastnet.keras.model.weights import TFWeight
 from tb_pastnet.record.weight import Network
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,8 +27,8 @@ from tools.steps import ROOT, Failure, Steps, quiet, run, say
 TEXT = """\
 demo       train the demo's runs and show them in TensorBoard (--once: only train)
 test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
-           --changed [REV]: those that reach what changed; PATHs: those there; what follows -- goes
-           to pytest, which then runs alone
+           --changed [REV]: those that reach what changed; PATHs: those there; --without torch,jax:
+           none that need these; what follows -- goes to pytest, which then runs alone
 lint       ruff, mypy --strict, import-linter, names, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
@@ -37,6 +37,9 @@ matrix     run the Python tests with other versions of Python and of packages (-
 bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
            their options (--json: keep the rows there; --write: what is kept into the docs' tables)
 """
+
+FRAMEWORKS = ("torch", "jax")
+"""Of which the tests need a build, besides TensorFlow: the extras `dev-torch` and `dev-jax`."""
 
 
 class Session:
@@ -50,6 +53,18 @@ class Session:
     def __init__(self, *, repeatable: bool = True, small: bool = False) -> None:
         self.python = environment.ensure_small() if small else environment.ensure()
         self.env = environment.variables(self.python, repeatable=repeatable)
+
+    @classmethod
+    def of_tests(cls, without: Collection[str] = ()) -> Session:
+        """One with the frameworks that tests need, or without some of them."""
+        session = cls()
+        for name in FRAMEWORKS:
+            if name not in without:
+                environment.bring(f"dev-{name}", session.python)
+        if without:
+            say(f"Tests that need {' or '.join(without)} are left out.")
+            session.env["PASTNET_WITHOUT"] = " ".join(without)
+        return session
 
     def tool(self, *arguments: str) -> list[str]:
         """The command of a Python tool of the environment."""
@@ -99,18 +114,18 @@ def test(arguments: argparse.Namespace) -> int:
     if arguments.fast:
         code = test_fast(arguments.pytest)
     elif arguments.changed is not None:
-        code = test_changed(arguments.changed or None, arguments.pytest)
+        code = test_changed(arguments.changed or None, arguments.pytest, arguments.without)
     elif arguments.paths or arguments.pytest:
-        code = test_some(arguments.paths, arguments.pytest)
+        code = test_some(arguments.paths, arguments.pytest, arguments.without)
     else:
-        code = test_all()
+        code = test_all(arguments.without)
     say(f"{time.monotonic() - start:.0f} s in all")
     return code
 
 
-def test_all() -> int:
+def test_all(without: Collection[str]) -> int:
     """Every check and test."""
-    session, steps = Session(), Steps()
+    session, steps = Session.of_tests(without), Steps()
     session.with_browser()
     lint_steps(session, steps)
     page_steps(session, steps)
@@ -124,9 +139,9 @@ def page_steps(session: Session, steps: Steps) -> None:
     steps.step("page is a fresh build", lambda: bundle.compare(session.env))
 
 
-def test_some(paths: Sequence[str], options: Sequence[str]) -> int:
+def test_some(paths: Sequence[str], options: Sequence[str], without: Collection[str]) -> int:
     """Some tests, by files and folders or as the user tells pytest; those in one process."""
-    session = Session()
+    session = Session.of_tests(without)
     session.with_browser()
     crowd = selection.processes(paths) if paths else []
     return run(session.pytest(*crowd, *paths, *options), session.env)
@@ -143,7 +158,7 @@ def test_fast(options: Sequence[str]) -> int:
     return run(session.pytest(quick, *crowd, *chosen.files, *options), env)
 
 
-def test_changed(revision: str | None, options: Sequence[str]) -> int:
+def test_changed(revision: str | None, options: Sequence[str], without: Collection[str]) -> int:
     """The tests that reach what changed since a commit."""
     changed, tree = selection.changed_since(revision), Tree()
     chosen = selection.reaching(tree, changed)
@@ -151,7 +166,7 @@ def test_changed(revision: str | None, options: Sequence[str]) -> int:
     say(f"{chosen.left_out} others are left out: they import and name nothing of what changed.")
     if not chosen.page:
         say("Tests in the browser are among these: nothing below frontend/ changed.")
-    session, steps = Session(), Steps()
+    session, steps = Session.of_tests(without), Steps()
     if chosen.page or any(NODE in tree.outside(ROOT / name) for name in chosen.files):
         session.with_browser()
     if chosen.page:
@@ -167,7 +182,7 @@ def prove(arguments: argparse.Namespace) -> int:
 
     With arguments for pytest some tests are run again: they take the place of what they showed.
     """
-    session = Session()
+    session = Session.of_tests()
     session.with_browser()
     environment.bring("prove", session.python)
     crowd = selection.processes(["tests"])
@@ -260,6 +275,10 @@ def parser() -> argparse.ArgumentParser:
         help="what reaches files that changed since then; by default since the last commit",
     )  # fmt: skip
     some.add_argument("paths", nargs="*", default=[], metavar="PATH", help="files and folders")
+    command.add_argument(
+        "--without", type=frameworks, default=(), metavar="NAMES",
+        help=f"no tests that need these: {','.join(FRAMEWORKS)}",
+    )  # fmt: skip
     command = commands.add_parser("mutants")
     command.set_defaults(action=mutate)
     command.add_argument("--count", type=int, default=mutants.COUNT, help="how many are drawn")
@@ -280,6 +299,15 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--write", action="store_true", help="kept rows into docs/performance.md")
     command.set_defaults(action=measure)
     return top
+
+
+def frameworks(text: str) -> tuple[str, ...]:
+    """Reads names of frameworks that are separated by commas."""
+    names = tuple(text.split(","))
+    if unknown := [name for name in names if name not in FRAMEWORKS]:
+        expected = ", ".join(FRAMEWORKS)
+        raise argparse.ArgumentTypeError(f"expected some of {expected}, got {', '.join(unknown)}")
+    return names
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:

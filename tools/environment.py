@@ -187,7 +187,7 @@ def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
 
 
 def bring(extra: str, python: Path) -> None:
-    """Installs an extra of pyproject.toml that only one command needs, unless it is there.
+    """Installs an extra of pyproject.toml that only some commands need, unless it is there.
 
     A Python that PASTNET_PYTHON names is left as it is.
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from tools.steps import ROOT
 
 PACKAGES = ("tb_pastnet", "tests", "tools", "demo", "benchmarks")
-FRAMEWORKS = {"tensorflow", "keras", "torch", "jax", "h5py", "sklearn"}
+FRAMEWORKS = {"tensorflow", "keras", "h5py", "sklearn", "torch", "jax", "flax", "optax"}
 """Packages that `dev.py test --fast` does without; the demo's digits are for training alone."""
 NODE = "(for Node)"
 """Stands for Node and the browser, where a file starts a program for them."""

@@ -1,8 +1,9 @@
 """Which records stand when a run was interrupted and started again.
 
 Training that restarts from a checkpoint writes some steps a second time. The rule: a lineage
-replaces what earlier lineages recorded at and after its own first step. Order is by ordinal, ties
-by id: no clock decides, so both TensorBoard loaders and every load order give one answer.
+replaces what earlier lineages of its writer recorded at and after its own first step. Order is by
+ordinal, ties by id, so both TensorBoard loaders and every load order give one answer. The clock
+only tells writers apart: who records while another does hasn't restarted it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+CLOCKS_DIFFER = 0.1
+"""Seconds by which the clocks of two machines may differ."""
 
 
 def run_number(origin: str, origins: Sequence[str | None], *, resumes: bool) -> int:
@@ -29,6 +33,41 @@ def run_number(origin: str, origins: Sequence[str | None], *, resumes: bool) -> 
         if wanted in origins:
             return len(origins) - 1 - origins[::-1].index(wanted)
     return len(origins) - 1 if resumes and origins else len(origins)
+
+
+def writers_of(spans: Sequence[tuple[float, float] | None]) -> list[int]:
+    """Which writer each lineage of a run is of, from 0: those of one never recorded at once.
+
+    Args:
+        spans: the times of the first and the last record of each lineage, in seconds, in the order
+            of the lineages; None of one without records, which is of the newest writer.
+
+    Returns:
+        The number of the newest writer that a lineage can be of.
+
+    Example:
+        >>> writers_of([(0, 9), (5, 20), (10, 15), (30, 40)])
+        [0, 1, 0, 1]
+    """
+    recorded: list[list[tuple[float, float]]] = [[]]
+    writers = []
+    for span in spans:
+        free = (
+            number
+            for number in reversed(range(len(recorded)))
+            if span is None or not any(_at_once(span, other) for other in recorded[number])
+        )
+        writer = next(free, len(recorded))
+        if writer == len(recorded):
+            recorded.append([])
+        if span is not None:
+            recorded[writer].append(span)
+        writers.append(writer)
+    return writers
+
+
+def _at_once(first: tuple[float, float], second: tuple[float, float]) -> bool:
+    return min(first[1], second[1]) - max(first[0], second[0]) > CLOCKS_DIFFER
 
 
 def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:

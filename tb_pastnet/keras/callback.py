@@ -9,16 +9,16 @@ from typing import Any
 import keras
 
 from tb_pastnet.errors import PastNetError
+from tb_pastnet.keras.arrays.recorder import VariableRecorder
 from tb_pastnet.keras.model.walk import is_ready
 from tb_pastnet.keras.model.weights import AxisOverrides
-from tb_pastnet.keras.recorder import Recorder
 from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.keras.types import Probed, RateSource
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, check_exit_timeout
+from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout
 from tb_pastnet.record.scalars import Log
 
 
@@ -90,7 +90,7 @@ class PastNetCallback(keras.callbacks.Callback):
         alerts.check(on_violation)
         scalars.check(log)
         check_exit_timeout(exit_timeout)
-        self.recorder: Recorder | None = None
+        self.recorder: Recording | None = None
         self._settings = {
             "logdir": logdir,
             "every": every,
@@ -119,13 +119,13 @@ class PastNetCallback(keras.callbacks.Callback):
     @noted("Could not begin to record")
     def _begin_fit(self) -> PastNetError | None:
         """Begins; what is wrong with the settings is for the user."""
-        if self.recorder is not None and self._recorded is not self.model:
+        if self.recorder is not None and self._recorded is not self._trained:
             self.close()
-        moved = self._count.begin(self.model, going_on=self.recorder is not None)
+        moved = self._count.begin(self._trained, going_on=self.recorder is not None)
         if self.recorder is not None:
             if moved:
                 self.recorder.restart(self._count.step)
-        elif is_ready(self.model):
+        elif is_ready(self._trained):
             try:
                 self._start()
             except PastNetError as error:
@@ -155,20 +155,22 @@ class PastNetCallback(keras.callbacks.Callback):
         if self._remaining is not None and self.recorder is not None:
             self.recorder.expect_end(self._count.step + self._remaining)
             self._remaining = None
+        if isinstance(self.recorder, VariableRecorder):
+            self.recorder.expect_update()
 
     @metered("Could not make a record")
     def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         """Counts the steps made, and records where that is due."""
         # Those that couldn't be counted are counted with the next ones.
         self._uncounted += batch - self._begin + 1
-        step = self._count.advance(self.model, self._uncounted)
+        step = self._count.advance(self._trained, self._uncounted)
         self._uncounted = 0
         if self.recorder is None:
             self._start_late()
         else:
             self.recorder.follow(step)
             if self.recorder.alerts.stops:
-                self.model.stop_training = True
+                self._trained.stop_training = True
 
     @metered("Could not copy the past values")
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
@@ -179,7 +181,7 @@ class PastNetCallback(keras.callbacks.Callback):
     @metered("Could not write records")
     def on_train_end(self, logs: Mapping[str, float] | None = None) -> None:
         """Writes what waits, and tells what there is; another `fit` may go on."""
-        self._count.rest(self.model)
+        self._count.rest(self._trained)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
             line = self.recorder.summary
@@ -200,13 +202,25 @@ class PastNetCallback(keras.callbacks.Callback):
         """What went wrong is shown in the tab, where there is a log."""
         return self._early if self.recorder is None else self.recorder.notes
 
+    @property
+    def _trained(self) -> Any:
+        """The model; without what `model` does on JAX, which puts all values back into it."""
+        return self._model if keras.backend.backend() == "jax" else self.model
+
     def _start(self) -> None:
-        self._recorded = self.model
-        self.recorder = Recorder(model=self.model, initial_step=self._count.step, **self._settings)
+        self._recorded = model = self._trained
+        settings = {**self._settings, "initial_step": self._count.step}
+        if keras.backend.backend() == "tensorflow":
+            from tb_pastnet.keras.recorder import Recorder
+
+            self.recorder = Recorder(model=model, **settings)
+        else:
+            self.recorder = VariableRecorder(model=model, **settings)
+            self._count.steps_of = self.recorder.steps_of
         self._timer = self.recorder.meter
 
     @noted("Could not record the model")
     def _start_late(self) -> None:
         # Training runs, so that nothing may raise any more.
-        if self._recorded is not self.model:
+        if self._recorded is not self._trained:
             self._start()

@@ -16,7 +16,8 @@ import tensorflow as tf
 from tb_pastnet.keras.measure.copies import Stack, TensorCopies, stacks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
-from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
+from tb_pastnet.keras.model.tf_weights import TFWeight
+from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.strategies import writes
 from tb_pastnet.record.numba_switch import layouts
 from tb_pastnet.record.source import Floats, Source, channel_order, in_order

@@ -14,7 +14,8 @@ from tb_pastnet.keras.masks.carried import left_behind, masks_in
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.lora import with_effective
-from tb_pastnet.keras.model.walk import find_variables
+from tb_pastnet.keras.model.modules import find_variables
+from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import AxisOverrides, network_of, shown
 from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.types import Model, Probed, RateSource
@@ -119,7 +120,7 @@ class Recorder(Recording):
         failures = Failures()
         schedule = Schedule(every, past, initial_step, budget, probe_every=probe_every)
         found = with_effective(find_variables(model))
-        recorded = network_of([*found], shown(model), variables, channel_axis, follows)
+        recorded = network_of(TFWeight, found, shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
         within = masks_in(model, recorded.weights)

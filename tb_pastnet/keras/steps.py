@@ -20,6 +20,7 @@ class BatchCount:
 
     def __init__(self) -> None:
         self.step = 0
+        self.steps_of = steps_of  # how many updates an optimizer has made
         self._optimizers: list[Any] = []
         self._rested: int | None = None  # what the optimizers counted when a `fit` ended
         self._counted = 0  # steps made with the optimizers before the last `compile`
@@ -69,13 +70,8 @@ class BatchCount:
         optimizers = optimizers_of(model)
         if not optimizers:
             return None
-        counts = [_batches(optimizer) for optimizer in optimizers]
+        counts = [self.steps_of(each) * _accumulated(each) for each in optimizers]
         return self._counted + min((count for count in counts if count > 0), default=0)
-
-
-def _batches(optimizer: keras.optimizers.Optimizer) -> int:
-    """Batches of whole updates that an optimizer has seen."""
-    return steps_of(optimizer) * _accumulated(optimizer)
 
 
 def _accumulated(optimizer: keras.optimizers.Optimizer) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.types import Tensor, Variable
 
 Made = TypeVar("Made")

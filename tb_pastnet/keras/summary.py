@@ -14,7 +14,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.format.tags import PLUGIN
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.types import Tensor, TensorLike
 
 

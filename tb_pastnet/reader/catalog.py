@@ -19,7 +19,7 @@ from tb_pastnet.format.tags import (
 )
 from tb_pastnet.reader import notes, summary_runs
 from tb_pastnet.reader.lineage_heads import LineageHead, make_lineage
-from tb_pastnet.reader.runs import CatalogRun, join_lineages
+from tb_pastnet.reader.runs import CatalogRun, by_writer, join_lineages
 from tb_pastnet.reader.series_source import Listing, RequestContext, SeriesSource, SeriesVersion
 from tb_pastnet.reader.threads import together
 
@@ -120,17 +120,25 @@ class Experiment:
         return {**versions, **self._source.probe(context, run, tags)}
 
     def _join_lineages(self, context: RequestContext) -> None:
-        heads = self._read_heads(context)
         groups: dict[str, list[LineageHead]] = {}
-        for run in sorted(heads):
-            groups.setdefault(heads[run].name.run, []).append(heads[run])
-        self._runs = {
-            name: self._runs[name]
-            if name in self._runs
-            and set(map(id, self._runs[name].lineages)) == set(map(id, lineages))
-            else join_lineages(name, lineages)
-            for name, lineages in groups.items()
-        }
+        for head in self._read_heads(context).values():
+            groups.setdefault(head.name.run, []).append(head)
+        runs: dict[str, CatalogRun] = {}
+        for directory, heads in groups.items():
+            writers = by_writer(heads)
+            for number, lineages in enumerate(writers, 1):
+                name = directory
+                while number > 1 and (name in groups or name in runs):
+                    name += f" ({number})"
+                runs[name] = self._joined(name, lineages, shared=len(writers) > 1)
+        self._runs = runs
+
+    def _joined(self, name: str, lineages: Sequence[LineageHead], *, shared: bool) -> CatalogRun:
+        """A run, as it was joined before where nothing of it changed."""
+        run = self._runs.get(name)
+        if run is not None and run.shared == shared and run.lineages == (*lineages,):
+            return run
+        return join_lineages(name, lineages, shared=shared)
 
     def _read_heads(self, context: RequestContext) -> dict[str, LineageHead]:
         """The heads of all lineages but those that were deleted meanwhile."""

@@ -68,6 +68,12 @@ class LineageHead:
             self.timeline.closed,
         )
 
+    @property
+    def recorded(self) -> tuple[float, float] | None:
+        """When it made its first and its last record, in seconds since 1970; None without any."""
+        times = self.timeline.wall_times
+        return (float(times.min()), float(times.max())) if len(times) else None
+
     @cached_property
     def described(self) -> frozenset[str]:
         """The ids of the variables that its description names."""

@@ -28,6 +28,9 @@ VIOLATIONS_TOO_MANY = "Violations left out so that TensorBoard's memory stays bo
 VIOLATIONS_ELSEWHERE = "Violations of channels that the latest network doesn't have"
 FUNCTION_MISSING = "Records without values of the probe: it failed there, or they can't be read"
 FUNCTION_TOO_MANY = "Records of the probe left out so that TensorBoard's memory stays bounded"
+AT_ONCE = (
+    "Recorded while another process recorded into the same directory: each is a run of its own"
+)
 INSIDE = (
     "TensorBoard was started inside the directory of a single writer. "
     "Start it one directory above to see this run"

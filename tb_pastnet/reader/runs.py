@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
-from tb_pastnet.core.lineage import supersede
+from tb_pastnet.core.lineage import supersede, writers_of
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
 from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
-from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.notes import AT_ONCE, Notes
 
 SINK, SUMMARY = "sink", "summary"
 """Where a run comes from: our own writer, or a user's own (`tf.summary`)."""
@@ -59,6 +59,7 @@ class CatalogRun:
     account: Account  # of its time steps
     notes: Notes  # what could not be read
     version: Hashable  # changes when anything of the run does
+    shared: bool = False  # others recorded into its directory at the same time
     # as in the latest readable description
     past: str = ""
     every: int | None = None
@@ -82,9 +83,20 @@ class CatalogRun:
         return any(TAG_FUNCTION in lineage.versions for lineage in self.lineages)
 
 
-def join_lineages(name: str, lineages: Sequence[LineageHead]) -> CatalogRun:
-    """Joins the lineages of one run, at least one, in any order."""
-    ordered = tuple(sorted(lineages, key=lambda head: (head.name.ordinal, head.name.lineage)))
+def by_writer(lineages: Iterable[LineageHead]) -> list[list[LineageHead]]:
+    """The lineages in one directory, in order, of each process that recorded into it at a time."""
+    ordered = sorted(lineages, key=lambda head: (head.name.ordinal, head.name.lineage))
+    writers: dict[int, list[LineageHead]] = {}
+    for head, writer in zip(ordered, writers_of([head.recorded for head in ordered]), strict=True):
+        writers.setdefault(writer, []).append(head)
+    return list(writers.values())
+
+
+def join_lineages(name: str, ordered: Sequence[LineageHead], *, shared: bool = False) -> CatalogRun:
+    """Joins the lineages of one writer, in order, at least one.
+
+    `shared` says that others recorded into its directory at the same time.
+    """
     descriptions = [head.description for head in ordered if head.description]
     layers, variables = _network(descriptions)
     axis, account = _axis(ordered)
@@ -92,14 +104,15 @@ def join_lineages(name: str, lineages: Sequence[LineageHead]) -> CatalogRun:
         name,
         SINK,
         tuple(head.tb_run for head in ordered),
-        ordered,
+        tuple(ordered),
         layers,
         variables,
         {id_: _parts(id_, ordered) for id_ in variables},
         axis,
         account,
-        sum((head.notes for head in ordered), Counter()),
-        tuple((head.tb_run, tuple(sorted(head.versions.items()))) for head in ordered),
+        sum((head.notes for head in ordered), Counter({AT_ONCE: 1} if shared else {})),
+        (shared, *((head.tb_run, tuple(sorted(head.versions.items()))) for head in ordered)),
+        shared=shared,
     )
     if not descriptions:
         return run

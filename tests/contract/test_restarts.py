@@ -11,6 +11,7 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.format.events import read_events
+from tb_pastnet.reader.notes import AT_ONCE
 from tests import event_files as files
 from tests.both_loaders import in_both, the_run
 from tests.tensorboards import Board
@@ -69,24 +70,30 @@ def test_what_is_superseded_never_comes_back_wherever_the_resumed_run_was_torn(
 
 
 def test_two_writers_at_a_time_are_both_there(tmp_path: Path) -> None:
-    one = files.LineageWriter(tmp_path, ordinal=1, lineage=7)
-    two = files.LineageWriter(tmp_path, ordinal=2, lineage=3)
-    for writer, first in ((one, 0), (two, 1)):
-        writer.first_step = first
-        writer.describe(first)
-    for at in range(0, 200, 20):
-        one.records(range(at, at + 20, 2))
-        two.records(range(at + 1, at + 20, 2))
-    run = in_both(tmp_path, the_run)
-    assert len(run["lineages"]) == 2
-    assert run["account"] == {
-        "offered": 200,
-        "shown": 101,
-        "superseded": 99,
-        "thinned": 0,
-        "dropped": 0,
-        "unreadable": 0,
-    }
+    created = {"created": files.CREATED}
+    first = files.LineageWriter(tmp_path, ordinal=1, lineage=7, first_step=0, **created)
+    second = files.LineageWriter(tmp_path, ordinal=2, lineage=3, first_step=1, **created)
+    files.write_run(tmp_path, "a (2)", steps=range(5))
+    for writer in (first, second):
+        writer.describe(writer.first_step)
+    for step in range(0, 200, 20):
+        first.records(range(step, step + 20, 2))
+        second.records(range(step + 1, step + 20, 2))
+
+    def look(here: Board) -> list[dict[str, Any]]:
+        runs: list[dict[str, Any]] = here.json("/index")["runs"]
+        return runs
+
+    runs = in_both(tmp_path, look)
+    assert [run["name"] for run in runs] == ["a", "a (2)", "a (2) (2)"]
+    for run, writer in ((runs[0], first), (runs[2], second)):
+        assert run["tb_runs"] == [writer.tb_run]
+        assert (run["account"]["offered"], run["account"]["shown"]) == (100, 100)
+        assert run["notes"] == [{"text": AT_ONCE, "count": 1}]
+    assert runs[1]["notes"] == []
+    read = pastnet.read(tmp_path).runs
+    assert read["a"].steps.tolist() == [*range(0, 200, 2)]
+    assert read["a (2) (2)"].steps.tolist() == [*range(1, 200, 2)]
 
 
 def test_segments_are_one_lineage(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.measure.copies import stacks
 from tb_pastnet.keras.measure.runner import EAGER
-from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.strategies import reader
 from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
 from tb_pastnet.record.weight import Array

@@ -19,8 +19,9 @@ from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.assignments import assignments
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of, trains
-from tb_pastnet.keras.model.walk import tf_variable
-from tb_pastnet.keras.model.weights import TFWeight, TrainableFlags
+from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.model.tf_weights import TFWeight
+from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.strategies import reader
 from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.comparison import Ints

@@ -39,7 +39,7 @@ from tb_pastnet.keras.graphs.callable_network import (
 from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.graphs.trace import Trace
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 
 if TYPE_CHECKING:
     from tensorflow.types.experimental import ConcreteFunction, PolymorphicFunction

@@ -16,7 +16,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.proof import CLONE_FUNCTION, Pair
 from tb_pastnet.keras.clones.symbolic import SymbolicPart, origin, part_between
 from tb_pastnet.keras.graphs.reason import reason
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 
 _ADDED = ("name", "trainable", "dtype")
 """Of a config; set on the copy otherwise."""

@@ -13,7 +13,9 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest
-from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
+from tb_pastnet.keras.model.modules import find_variables
+from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import free_name
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]

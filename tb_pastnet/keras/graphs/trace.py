@@ -13,7 +13,7 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument, PastNetError
 from tb_pastnet.keras.graphs.nodes import READS, uses
 from tb_pastnet.keras.graphs.reason import reason
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.strategies import outside_strategy
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import resolve
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
 from tb_pastnet.keras.layers.refusals import refuse_layer
-from tb_pastnet.keras.model.walk import find_weights, tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.model.walk import find_weights
 from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks.packed import StoredMasks, pack, unpack
 from tb_pastnet.record.masks.weight_masks import WeightMasks

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.record.masks.commands import unmaskable
 
 _REFUSES = "_pastnet_refuses"

@@ -12,8 +12,9 @@ from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.variable_masks import MASKS
-from tb_pastnet.keras.model.walk import tf_variable
-from tb_pastnet.keras.model.weights import TFWeight, shown
+from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.model.tf_weights import TFWeight
+from tb_pastnet.keras.model.weights import shown
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 ATTRIBUTE = "_pastnet_masks"

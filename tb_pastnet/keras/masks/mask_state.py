@@ -20,7 +20,8 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.refusals import refuse_lora
 from tb_pastnet.keras.masks.traces import retrace
 from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
-from tb_pastnet.keras.model.weights import TFWeight, network, shown
+from tb_pastnet.keras.model.tf_weights import TFWeight, network
+from tb_pastnet.keras.model.weights import shown
 from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks import packed
 from tb_pastnet.record.masks.mask_table import MaskTable

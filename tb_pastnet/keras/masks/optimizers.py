@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.optimizers import innermost
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 
 _MARK = "_pastnet_hook"
 _AVERAGES = "_model_variables_moving_average"

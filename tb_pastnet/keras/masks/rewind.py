@@ -18,7 +18,7 @@ import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.optimizers import slots_of
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 
 Array = npt.NDArray[Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 
 TRACED: weakref.WeakSet[Any] = weakref.WeakSet()
 """Models that have compiled a step, and may have to do so again."""

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
-import tensorflow as tf
 
-from tb_pastnet.keras.model.walk import tf_variable
-from tb_pastnet.keras.types import Model
+from tb_pastnet.keras.model.walk import held_by
+from tb_pastnet.keras.types import Model, Variable
 
 
 def optimizers_of(model: Model) -> list[Any]:
@@ -41,13 +40,13 @@ def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
 
 def steps_of(optimizer: keras.optimizers.Optimizer) -> int:
     """How many updates an optimizer has made."""
-    return int(tf.convert_to_tensor(optimizer.iterations))
+    return int(keras.ops.convert_to_numpy(optimizer.iterations))
 
 
-def trains(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> bool:
-    """Whether an optimizer was built for a variable."""
+def trains(optimizer: keras.optimizers.Optimizer, variable: Variable) -> bool:
+    """Whether an optimizer was built for a weight, which `held_by` gives."""
     own = getattr(innermost(optimizer), "_trainable_variables", ())
-    return any(tf_variable(each) is variable for each in own)
+    return any(held_by(each) is variable for each in own)
 
 
 def _optimizers_in(name: str, value: object) -> Iterator[tuple[str, Any]]:

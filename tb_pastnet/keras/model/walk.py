@@ -6,16 +6,15 @@ the same in every process and after every load. `variable.path` is not: it chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from tb_pastnet.core.names import renumber
-from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
-from tb_pastnet.keras.types import Model, TensorLike, Variable
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.types import Variable
 from tb_pastnet.record.weight import OwnMasks
 
 _SIDES = ("forward_", "backward_")
@@ -27,8 +26,9 @@ class Found:
 
     Attributes:
         layer: path of its layer; its own path for a variable of the root.
-        variable: the tf.Variable that holds it. Of a layer that owns its masks what TensorFlow
-            takes as the effective value, with the tf.Variable in its attribute of this name.
+        variable: the tf.Variable that holds it; on other backends of Keras the keras.Variable. Of a
+            layer that owns its masks what TensorFlow takes as the effective value, with the
+            tf.Variable in its attribute of this name.
         types: names of the class and its bases for the table of channel axes.
         local_name: the layer's name in the layer around it.
         statistic: it isn't trained by gradients.
@@ -70,30 +70,18 @@ class Found:
         return self.layer if self.layer == self.name else f"{self.layer}/{self.name}"
 
 
-def find_variables(model: Model) -> list[Found]:
-    """Lists the variables of a model in forward order, each shared one once."""
-    entries: Iterator[Found]
-    if isinstance(model, keras.layers.Layer):
-        if (backend := keras.backend.backend()) != "tensorflow":
-            raise UnsupportedBackend(
-                f"Could not record a Keras model: expected the TensorFlow backend, got "
-                f"{backend!r}. Set KERAS_BACKEND=tensorflow before Keras is imported."
-            )
-        if not (model.built or model.weights):
-            raise InvalidArgument(
-                f"Could not record model {model.name!r}: expected a built model, got one without "
-                f"weights. Call it, or its layers, on one batch first."
-            )
-        entries = _of_layer(model, "", (), "")
-    elif isinstance(model, tf.Module):
-        entries = _of_module(model, "")
-    elif isinstance(model, Mapping):
-        entries = (_of_entry(str(name), value) for name, value in model.items())
-    else:
+def layer_variables(model: keras.layers.Layer) -> list[Found]:
+    """Lists the variables of a Keras model or layer in forward order, each shared one once."""
+    if not (model.built or model.weights):
         raise InvalidArgument(
-            f"Could not record {model!r:.80}: expected a keras.Model, a tf.Module or a mapping of "
-            f"names to variables, got {type(model).__name__}. Pass the model itself."
+            f"Could not record model {model.name!r}: expected a built model, got one without "
+            f"weights. Call it, or its layers, on one batch first."
         )
+    return once(of_layer(model, "", (), ""))
+
+
+def once(entries: Iterable[Found]) -> list[Found]:
+    """Each variable where it was found first, with all of its places."""
     unique: dict[int, Found] = {}
     for entry in entries:
         first = unique.setdefault(id(entry.variable), entry)
@@ -119,7 +107,7 @@ def find_weights(layer: keras.layers.Layer) -> list[tuple[str, Any]]:
     """Name below a built layer, and keras.Variable, of each weight that gradients train, once."""
     weights = {
         id(entry.given): (entry.id, entry.given)
-        for entry in _of_layer(layer, "", (), "")
+        for entry in of_layer(layer, "", (), "")
         if not entry.statistic
     }
     return list(weights.values())
@@ -131,11 +119,13 @@ def named_children(layer: keras.layers.Layer) -> list[tuple[Any, str]]:
     return list(zip(children, _names(layer, children), strict=True))
 
 
-def tf_variable(variable: Variable) -> Any:
-    """The tf.Variable of a Keras variable, or the tf.Variable that was given; None of others."""
-    # Up to Keras 3.6 a keras.Variable can't be told by its class.
-    inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", None)
-    return inner if isinstance(inner, tf.Variable) else None
+def held_by(weight: Variable) -> Any:
+    """What holds a keras.Variable's values: a tf.Variable, or itself on other backends."""
+    if keras.backend.backend() != "tensorflow":
+        return weight
+    from tb_pastnet.keras.model.tf_variable import tf_variable
+
+    return tf_variable(weight)
 
 
 def _parts(layer: keras.layers.Layer) -> tuple[list[Any], list[Any], set[int]]:
@@ -148,13 +138,14 @@ def _parts(layer: keras.layers.Layer) -> tuple[list[Any], list[Any], set[int]]:
     return children, [w for w in layer.weights if id(w) not in inner], statistics
 
 
-def _of_layer(
+def of_layer(
     layer: keras.layers.Layer,
     path: str,
     around: tuple[Any, ...],
     local_name: str,
     parent: Any = None,
 ) -> Iterator[Found]:
+    """The variables of a layer at a path, as often as they are found."""
     if callable(getattr(layer, "masked_weights", None)):
         yield from _of_masked(layer, path, around, local_name, parent)
         return
@@ -171,7 +162,7 @@ def _of_layer(
         yield Found(
             layer=path or name,
             name=name,
-            variable=tf_variable(weight),
+            variable=held_by(weight),
             type=type(layer).__name__,
             types=types,
             parent_types=_types(parent) if parent is not None else (),
@@ -184,7 +175,7 @@ def _of_layer(
             owner=layer,
         )
     for child, name in zip(children, _names(layer, children), strict=True):
-        yield from _of_layer(child, f"{path}/{name}" if path else name, around, name, layer)
+        yield from of_layer(child, f"{path}/{name}" if path else name, around, name, layer)
 
 
 def _of_masked(
@@ -192,7 +183,7 @@ def _of_masked(
 ) -> Iterator[Found]:
     # As the layer inside: its masks, held values and raw weights aren't listed on their own.
     masked = {id(each.weight): each for each in layer.masked_weights()}
-    for entry in _of_layer(layer.layer, path, (*around, layer), local_name, parent):
+    for entry in of_layer(layer.layer, path, (*around, layer), local_name, parent):
         each = masked.get(id(entry.given))
         yield entry if each is None else replace(entry, variable=each, masks=each)
 
@@ -218,58 +209,11 @@ def _names(parent: keras.layers.Layer, children: Sequence[Any]) -> list[str]:
 def _types(layer: keras.layers.Layer) -> tuple[str, ...]:
     # A user's class with the name of one of Keras works otherwise: it carries its module's name.
     return tuple(
-        kind.__name__ if kind.__module__.partition(".")[0] == "keras" else _full_name(kind)
+        kind.__name__ if kind.__module__.partition(".")[0] == "keras" else full_name(kind)
         for kind in type(layer).__mro__
     )
 
 
-def _full_name(kind: type) -> str:
+def full_name(kind: type) -> str:
+    """With its module, so that it isn't taken for one of Keras."""
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _of_module(module: Model, path: str) -> Iterator[Found]:
-    for name, value in vars(module).items():
-        # TensorFlow's own bookkeeping, which names everything once more.
-        if not name.startswith("_self_"):
-            yield from _of_attribute(module, path, name, value)
-
-
-def _of_attribute(module: Model, path: str, name: str, value: TensorLike) -> Iterator[Found]:
-    below = f"{path}/{name}" if path else name
-    if isinstance(value, keras.layers.Layer):
-        yield from _of_layer(value, below, (), name)
-    elif isinstance(value, tf.Module):
-        yield from _of_module(value, below)
-    elif (variable := tf_variable(value)) is not None:
-        yield _plain(path or name, name, variable, value, module)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _of_attribute(module, path, f"{name}/{key}", item)
-    elif isinstance(value, list | tuple):
-        for number, item in enumerate(value):
-            yield from _of_attribute(module, path, f"{name}/{number}", item)
-
-
-def _of_entry(name: str, value: TensorLike) -> Found:
-    variable = tf_variable(value)
-    if variable is None:
-        raise InvalidArgument(
-            f"Could not record {name!r}: expected a keras.Variable or a tf.Variable, got "
-            f"{type(value).__name__}. Map names to variables."
-        )
-    layer, _, own = name.strip("/").rpartition("/")
-    return _plain(layer or own, own, variable, value, None)
-
-
-def _plain(layer: str, name: str, variable: Variable, holder: Any, module: Model) -> Found:
-    # A tf.Variable says at its creation whether it is trained, a Keras layer may change its mind.
-    fixed = holder is variable and not variable.trainable
-    return Found(
-        layer=layer,
-        name=name,
-        variable=variable,
-        type=type(holder if module is None else module).__name__,
-        types=() if module is None else (_full_name(type(module)),),
-        statistic=fixed or name.startswith("moving_"),
-        given=holder,
-    )

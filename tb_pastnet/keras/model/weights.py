@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
 from tb_pastnet.core.names import Called, Names
-from tb_pastnet.keras.model.walk import Found, find_variables, tf_variable
-from tb_pastnet.keras.strategies import differs
+from tb_pastnet.keras.model.walk import Found, held_by
 from tb_pastnet.keras.types import Model, Variable
-from tb_pastnet.record.weight import Array, Network, OwnMasks, Weight
+from tb_pastnet.record.weight import Network, OwnMasks, Weight
 
 AxisOverrides = Mapping[Any, int | tuple[int, ...]]
 
 _TRAINABLE = attrgetter("trainable")
 
+W = TypeVar("W", bound="FoundWeight")
 
-class TFWeight(Weight):
-    """A weight that a variable of TensorFlow holds, or a `GraphWeight`."""
+
+class FoundWeight(Weight):
+    """A weight that a variable of a model holds, whichever framework Keras runs on."""
 
     def __init__(
         self, name: str, entry: Found, axis: ChannelAxis, *, follows: bool = False
     ) -> None:
         super().__init__(
             name,
-            [int(size) for size in entry.variable.shape],
-            entry.variable.dtype.name,
+            _shape(entry.variable),
+            _dtype(entry.variable),
             axis,
             layer=entry.layer,
             own_name=entry.name,
@@ -42,10 +44,16 @@ class TFWeight(Weight):
         self.found = replace(entry, statistic=True) if follows else entry
         self.variable = entry.variable
 
-    def read(self) -> Array:
-        """See `Weight`. Of a layer that owns its masks, the effective value."""
-        value: Array = self.variable.numpy()
-        return value
+    @staticmethod
+    def refusal(variable: Variable) -> str | None:
+        """Why it can't be recorded; None where it can."""
+        if not _dtype(variable).startswith(("float", "bfloat")):
+            return f"its dtype {_dtype(variable)} isn't a floating one"
+        if getattr(variable.shape, "rank", 0) is None or None in tuple(variable.shape):
+            return f"its shape {variable.shape} isn't fixed"
+        if math.prod(_shape(variable)) == 0:
+            return "it has no elements"
+        return None
 
     def trainable(self) -> bool:
         """See `Weight`."""
@@ -81,30 +89,22 @@ class TrainableFlags:
         return [all(flags[number] for number in numbers) for numbers in self._heard]
 
 
-def network(
-    model: Model,
-    variables: Iterable[Any] | None = None,
-    channel_axes: AxisOverrides | None = None,
-) -> Network[TFWeight]:
-    """Lists what is recorded of a model."""
-    return network_of(find_variables(model), shown(model), variables, channel_axes)
-
-
 def network_of(
-    entries: Sequence[Found],
+    weight: type[W],
+    entries: Iterable[Found],
     subject: str,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
     follows: Iterable[Any] = (),
-) -> Network[TFWeight]:
-    """Lists what is recorded of variables that were found."""
+) -> Network[W]:
+    """Lists what is recorded of variables that were found, each as a `weight`."""
     usable: dict[str, Found] = {}
     names: set[str] = set()
     skipped = []
     for entry in entries:
         name = free_name(entry.id, names)
         names.add(name)
-        reason = _unusable(entry.variable)
+        reason = weight.refusal(entry.variable)
         if reason is None:
             usable[name] = entry
         else:
@@ -114,7 +114,7 @@ def network_of(
     axes = {named.one(name): axis for name, axis in (channel_axes or {}).items()}
     return Network.of(
         [
-            TFWeight(name, entry, _axis(name, entry, axes.get(name)), follows=name in moved)
+            weight(name, entry, _axis(name, entry, axes.get(name)), follows=name in moved)
             for name, entry in usable.items()
         ],
         variables,
@@ -129,14 +129,13 @@ def names_in(found: Mapping[str, Found]) -> Names:
 
 
 def _called(entry: Found) -> Called:
-    shape = tuple(int(size) for size in entry.variable.shape)
-    return Called(shape, entry.paths, _handles(entry))
+    return Called(_shape(entry.variable), entry.paths, _handles(entry))
 
 
 def _handles(entry: Found) -> tuple[object, ...]:
     # Of a layer that owns its masks the variable lies inside.
     inner = getattr(entry.variable, "variable", None)
-    variables = [entry.given, entry.variable, inner, tf_variable(entry.given)]
+    variables = [entry.given, entry.variable, inner, held_by(entry.given)]
     return (*entry.around, *(each for each in variables if each is not None))
 
 
@@ -149,20 +148,17 @@ def free_name(name: str, taken: Container[str]) -> str:
     return free
 
 
-def _unusable(variable: Variable) -> str | None:
-    if not variable.dtype.is_floating:
-        return f"its dtype {variable.dtype.name} isn't a floating one"
-    if not variable.shape.is_fully_defined():
-        return f"its shape {variable.shape} isn't fixed"
-    if variable.shape.num_elements() == 0:
-        return "it has no elements"
-    if differs(variable):
-        return "it has another value in each replica"
-    return None
+def _shape(variable: Variable) -> tuple[int, ...]:
+    return tuple(int(size) for size in variable.shape)
+
+
+def _dtype(variable: Variable) -> str:
+    # Of TensorFlow an object, of Keras its name.
+    return str(getattr(variable.dtype, "name", variable.dtype))
 
 
 def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> ChannelAxis:
-    shape = tuple(int(size) for size in entry.variable.shape)
+    shape = _shape(entry.variable)
     if override is not None:
         return explicit_axis(override, shape, name)
     return channel_axis(

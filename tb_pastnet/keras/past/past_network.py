@@ -16,7 +16,8 @@ from tb_pastnet.keras.graphs.callable_network import (
     variable_entry,
 )
 from tb_pastnet.keras.graphs.trace import STATE, Capture, Scratch, Trace, Tracer
-from tb_pastnet.keras.model.walk import Found, tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import free_name, names_in
 from tb_pastnet.keras.past.past_deltas import PastDeltas
 from tb_pastnet.keras.past.past_variables import PastVariables

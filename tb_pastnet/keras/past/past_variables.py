@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.model.walk import tf_variable
+from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.strategies import primary
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from tb_pastnet.format.function_change import LAYER, OUTPUT, Input, Place
 from tb_pastnet.keras.graphs.callable_network import callable_network
 from tb_pastnet.keras.graphs.nodes import READS, Nest
 from tb_pastnet.keras.graphs.trace import Scratch, TemporaryVariable, Trace, Tracer
+from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.walk import named_children
-from tb_pastnet.keras.model.weights import TFWeight, free_name
+from tb_pastnet.keras.model.weights import free_name
 from tb_pastnet.keras.probe.measures import Classes, Pair, changes, classes_of, loss_of
 from tb_pastnet.keras.strategies import primary
 from tb_pastnet.record.failures import reason_of

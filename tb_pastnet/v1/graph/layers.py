@@ -14,8 +14,9 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import reach
+from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.walk import Found
-from tb_pastnet.keras.model.weights import AxisOverrides, TFWeight, network_of
+from tb_pastnet.keras.model.weights import AxisOverrides, network_of
 from tb_pastnet.record.weight import Network
 from tb_pastnet.v1.graph.graph_variables import (
     MASK_VARIABLES,
@@ -51,7 +52,9 @@ def network_in(
         face = site.variable_of(variable, writable=writable)
         entries.append(_entry(name, face, used[variable.name]))
     listed = isinstance(variables, str | Mapping) or variables is None
-    return network_of(entries, "a graph", None if listed else _names(variables), channel_axes)
+    return network_of(
+        TFWeight, entries, "a graph", None if listed else _names(variables), channel_axes
+    )
 
 
 def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
 from tb_pastnet.keras.graphs.nodes import called_functions, reach
-from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.record.audit.causes import ENFORCED, Facts
 from tb_pastnet.record.audit.comparison import Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder

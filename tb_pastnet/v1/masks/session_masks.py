@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.keras.model.weights import TFWeight
+from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskTable
 from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES
 from tb_pastnet.v1.graph.session import GraphSession, GraphWeight

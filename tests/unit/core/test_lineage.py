@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tb_pastnet.core.lineage import first_steps_after, run_number, supersede
+from tb_pastnet.core.lineage import first_steps_after, run_number, supersede, writers_of
 
 
 def kept(*lineages, starts=None):
@@ -40,6 +40,34 @@ def test_a_start_known_from_elsewhere_counts():
 def test_nothing_to_order():
     assert supersede([]) == []
     assert first_steps_after([]) == []
+
+
+@pytest.mark.parametrize(
+    ("spans", "writers"),
+    [
+        ([], []),
+        ([(0, 9)], [0]),
+        ([(0, 9), (9, 20), (30, 40)], [0, 0, 0]),
+        # Of one order the later may have begun before.
+        ([(30, 40), (0, 9)], [0, 0]),
+        ([(0, 9), (5, 20)], [0, 1]),
+        ([(0, 90), (5, 7)], [0, 1]),
+        ([(5, 7), (0, 90)], [0, 1]),
+        ([(0, 9), (5, 20), (8, 30)], [0, 1, 2]),
+        # One that began again, and one that either may have been: the newest.
+        ([(0, 9), (5, 20), (10, 15)], [0, 1, 0]),
+        ([(0, 9), (5, 20), (30, 40)], [0, 1, 1]),
+        # One record is a moment.
+        ([(0, 9), (5, 5)], [0, 0]),
+        # No records, no time.
+        ([None, (0, 9), None, (5, 20), None], [0, 0, 0, 1, 1]),
+        # The clocks of two machines.
+        ([(0, 9), (8.95, 20)], [0, 0]),
+        ([(0, 9), (8.85, 20)], [0, 1]),
+    ],
+)
+def test_who_records_while_another_does_has_not_restarted_it(spans, writers):
+    assert writers_of(spans) == writers
 
 
 @pytest.mark.parametrize(

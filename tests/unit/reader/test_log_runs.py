@@ -34,7 +34,8 @@ def test_what_is_known_of_a_run(tmp_path: Path) -> None:
         Lineage("0000000b", 2, 6, 15, True),
     )
     assert run.steps.tolist() == list(range(1, 16))
-    assert run.wall_times.tolist() == [files.CREATED + step for step in run.steps]
+    times = [files.CREATED + step + files.LATER * (step > 5) for step in run.steps]
+    assert run.wall_times.tolist() == times
     assert run.learning_rates.tolist() == [0.1] * 15
     assert (run.account.offered, run.account.shown, run.account.superseded) == (20, 15, 5)
     assert list(run.notes.items()) == [("full", 3), ("slow disk", 2)]

@@ -11,7 +11,7 @@ from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import RunName, channels_tag
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader.lineage_heads import LineageHead
-from tb_pastnet.reader.runs import join_lineages
+from tb_pastnet.reader.runs import by_writer, join_lineages
 from tb_pastnet.reader.series_source import SeriesVersion
 from tests import event_files as files
 
@@ -40,7 +40,8 @@ def lineage(
 
 
 def test_lineages_are_ordered_by_their_ordinal() -> None:
-    run = join_lineages("a", [lineage(2, range(5, 9)), lineage(1, range(5))])
+    (ordered,) = by_writer([lineage(2, range(5, 9)), lineage(1, range(5))])
+    run = join_lineages("a", ordered)
     assert run.tb_runs == ("r1", "r2")
     assert run.axis.steps.tolist() == list(range(9))
     assert run.axis.wall_times.tolist() == list(range(9))

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tb_pastnet import Recorder
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 from tests.recorded import read_lineages
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tools import commands
+from tools import commands, environment
 from tools.reach import Tree
 from tools.steps import ROOT, Failure, Steps, demand
 
@@ -111,6 +111,36 @@ def test_paths_are_run_without_dashes(ran):
     assert ran[1][4:] == [*commands.selection.processes(["a.py", "b.py"]), "tests/a.py", "tests/b.py", "-x"]  # fmt: skip
     with pytest.raises(SystemExit):
         commands.main(["test", "--fast", "tests/a.py"])
+
+
+@pytest.mark.parametrize(
+    ("given", "brought"),
+    [
+        ([], ["dev-torch", "dev-jax"]),
+        (["--without", "torch"], ["dev-jax"]),
+        (["--without", "jax,torch"], []),
+    ],
+)
+def test_tests_have_all_frameworks_but_those_that_are_left_out(
+    ran, monkeypatch, capsys, given, brought
+):
+    extras, environments = [], []
+    monkeypatch.setattr(environment, "bring", lambda extra, python: extras.append(extra))
+    monkeypatch.setattr(commands, "run", lambda command, env: environments.append(env) or 0)
+    assert commands.main(["test", "tests/a.py", *given]) == 0
+    assert extras == brought
+    (env,) = environments
+    without = given[1].split(",") if given else []
+    assert env.get("PASTNET_WITHOUT", "").split() == without
+    assert (f"that need {' or '.join(without)} are left out" in capsys.readouterr().out) == bool(
+        given
+    )
+
+
+def test_an_unknown_framework_is_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        commands.main(["test", "--without", "torch,caffe"])
+    assert "expected some of torch, jax, got caffe" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "wanted"), [("histograms", True), ("masks", False)])

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tb_pastnet.keras.audit.model_audit import audit_of as audited
 from tb_pastnet.keras.layers.masked import Masked
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 
 KERNEL = "dense/kernel"
 

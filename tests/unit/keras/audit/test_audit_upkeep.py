@@ -14,7 +14,7 @@ from tb_pastnet.keras.audit.held_weight import HeldWeight, which_moved
 from tb_pastnet.keras.audit.model_audit import ModelAudit
 from tb_pastnet.keras.audit.model_audit import audit_of as audited
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 
 KERNEL = "dense/kernel"
 

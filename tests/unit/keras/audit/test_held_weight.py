@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 DTYPES = ["float16", "bfloat16", "float32", "float64"]

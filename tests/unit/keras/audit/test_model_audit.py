@@ -8,7 +8,7 @@ import pytest
 
 from tb_pastnet.keras.audit.model_audit import ModelAudit
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 
 KERNEL = "dense/kernel"
 

@@ -13,7 +13,8 @@ from tb_pastnet.core.statistics import CHANGED, DELTA_NORM, NORM
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.masked import Masked, MaskedDense
 from tb_pastnet.keras.masks.masks import Masks
-from tb_pastnet.keras.model.weights import TrainableFlags, network
+from tb_pastnet.keras.model.tf_weights import network
+from tb_pastnet.keras.model.weights import TrainableFlags
 from tests.naming import ids, texts
 from tests.recorded import read_one
 

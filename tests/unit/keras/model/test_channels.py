@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 
 RNG = np.random.default_rng(0)
 

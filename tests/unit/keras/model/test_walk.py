@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from tb_pastnet.keras.model.weights import TrainableFlags, network
+from tb_pastnet.keras.model.tf_weights import network
+from tb_pastnet.keras.model.weights import TrainableFlags
 from tests.naming import ids, plain, texts
 
 PLAIN = [

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet.errors import InvalidArgument, UnknownName, UnsupportedBackend
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 from tests.naming import ids, plain, texts
 
 

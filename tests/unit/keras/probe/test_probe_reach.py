@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 from tb_pastnet.keras.probe.probe import Probe
 from tests import probing
 
@@ -122,7 +122,7 @@ def test_layers_inside_of_a_loop_are_left_out():
 
 REPLICAS = """
 import keras, numpy as np, tensorflow as tf
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 from tb_pastnet.keras.probe.probe import Probe
 with strategy.scope():
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 from tb_pastnet.keras.probe.probe import Probe
 
 X = np.random.default_rng(0).normal(size=(5, 6)).astype("f")

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet import MaskedDense
-from tb_pastnet.keras.model.weights import network
+from tb_pastnet.keras.model.tf_weights import network
 from tb_pastnet.keras.probe.probe import Probe
 from tests import probing
 

@@ -1,0 +1,60 @@
+"""Reads the variables of a model that Keras trains on JAX or on PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from tb_pastnet.keras.types import Model, Variable
+from tb_pastnet.record.weight import Array
+
+
+class Values:
+    """Finds the values of a model's variables, as arrays that are let go of at once.
+
+    On JAX `fit` takes them out of the variables for as long as an epoch lasts, and donates them to
+    each step. `Callback.model` would put all of them back at each touch, which doubles the time of
+    a small step; here only what is asked for is read where it lies.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._apart: dict[int, tuple[str, int]] = {}
+
+    def note(self) -> None:
+        """Before a step: notes in which order Keras is about to take out what isn't out yet."""
+        model = self._model
+        if keras.backend.backend() != "jax" or not getattr(model, "_jax_state_synced", False):
+            return
+        optimizer = getattr(model, "optimizer", None)
+        self._apart = {
+            id(variable): (kind, number)
+            for kind, variables in (
+                ("trainable_variables", model.trainable_variables),
+                ("non_trainable_variables", model.non_trainable_variables),
+                ("optimizer_variables", getattr(optimizer, "variables", ())),
+            )
+            for number, variable in enumerate(variables)
+        }
+
+    def read(self, variable: Variable) -> Array:
+        """The values of a keras.Variable now: a view, where they lie in this machine's memory."""
+        model = self._model
+        state = getattr(model, "_jax_state", None)
+        if state and not model._jax_state_synced and id(variable) in self._apart:
+            kind, number = self._apart[id(variable)]
+            return np.asarray(state[kind][number])
+        return _array(variable.value)
+
+
+def _array(value: Any) -> Array:
+    if not hasattr(value, "detach"):  # an array of JAX
+        return np.asarray(value)
+    value = value.detach()
+    if value.device.type == "cpu" and str(value.dtype) != "torch.bfloat16":
+        array: Array = value.numpy()
+        return array
+    converted: Array = keras.ops.convert_to_numpy(value)
+    return converted

@@ -1,0 +1,83 @@
+"""Keras on JAX and on PyTorch, each in a process of its own: a backend is chosen once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(scope="module", params=["jax", "torch"])
+def shown(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What the program printed."""
+    pytest.importorskip(request.param, reason=f"needs {request.param}")
+    command = [sys.executable, "-m", "tests.unit.keras.arrays.program"]
+    env = {**os.environ, "KERAS_BACKEND": request.param, "PYTHONWARNINGS": "default"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return {"backend": request.param, **answer}
+
+
+def test_losses_and_weights_are_bit_identical(shown: dict[str, Any]) -> None:
+    assert shown["same"]
+    assert shown["notes"] == []
+
+
+def test_memory_is_donated_on_jax_as_without_a_recorder(shown: dict[str, Any]) -> None:
+    if shown["backend"] == "jax":
+        # All but the first state of the second epoch, which comes from the variables.
+        assert shown["donated"].count(True) >= 14
+    else:
+        assert shown["donated"] == []
+
+
+def test_deltas_are_those_of_the_weights_of_another_training(shown: dict[str, Any]) -> None:
+    assert shown["worst"] < 0.03  # what a log rounds by
+    assert shown["steps"] == [*range(1, 17)]
+
+
+def test_variables_have_the_names_and_roles_that_they_have_on_tensorflow(
+    shown: dict[str, Any],
+) -> None:
+    norm = [f"batch_normalization/{name}" for name in ("gamma", "beta")]
+    moving = [f"batch_normalization/moving_{name}" for name in ("mean", "variance")]
+    dense = [f"{layer}/{name}" for layer in ("dense", "dense_1") for name in ("kernel", "bias")]
+    assert shown["names"] == ["first/kernel", "first/bias", *norm, *moving, *dense]
+    assert shown["roles"] == [
+        *("kernel", "bias", "scale", "bias", "statistic", "statistic"),
+        *("kernel", "bias", "kernel", "bias"),
+    ]
+
+
+def test_learning_rates_are_those_of_the_updates_that_were_made(shown: dict[str, Any]) -> None:
+    rates = [1e-2 * 0.5 ** ((step - 1) / 4) for step in shown["steps"]]
+    assert shown["rates"] == pytest.approx(rates, rel=1e-5)
+
+
+def test_what_is_frozen_is_audited_also_through_another_fit(shown: dict[str, Any]) -> None:
+    assert shown["all_steps"] == [*range(1, 25)]
+    assert shown["violated"] == [["first/kernel", 17]]
+    assert shown["trainable"] == [1, 0]
+
+
+def test_several_steps_of_an_execution_are_counted(shown: dict[str, Any]) -> None:
+    strides = {"jax": [3, 6, 8], "torch": [*range(1, 9)]}  # on PyTorch Keras knows no others
+    assert shown["strides"] == strides[shown["backend"]]
+
+
+def test_a_probe_is_refused(shown: dict[str, Any]) -> None:
+    backend = shown["backend"]
+    assert shown["refused"] == (
+        f"Could not evaluate a probe: expected Keras on TensorFlow, got the backend '{backend}'. "
+        f"Leave probe= out, or set KERAS_BACKEND=tensorflow."
+    )
