@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import ParametrizationList
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class ModuleTensor:
         layer: the path of `owner` without wrappers; "" is the root.
         around: the modules that it lies in, the outermost first; where it is shared, of each place.
         paths: its names in torch, "." written as "/", first the one without wrappers.
-        parent: the module around `owner`.
+        parent: the module around `owner`; of a ParametrizationList the one that it is for.
         statistic: it is a buffer.
         computed: a parametrization makes it of others, which are listed, too.
     """
@@ -40,6 +41,13 @@ class ModuleTensor:
     def name(self) -> str:
         """Its path in the log."""
         return self.paths[0]
+
+    @property
+    def part_of(self) -> tuple[nn.Module, str]:
+        """The module that computes with it, and with which weight: that which it is made for."""
+        if isinstance(self.owner, ParametrizationList) and self.parent is not None:
+            return self.parent, self.layer.rpartition("/")[2]
+        return self.owner, self.key
 
     @property
     def made_of(self) -> Any:

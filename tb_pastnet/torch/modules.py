@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import ParametrizationList
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.torch.module_tensor import ModuleTensor, is_mask
@@ -61,7 +62,9 @@ def _walk(
     for name, child in module._modules.items():
         if child is not None:
             wraps = name in _WRAPPED or (name == "module" and isinstance(module, _PARALLEL))
-            below, outer = (path, parent) if wraps else (_below(path, name), module)
+            inside = wraps or isinstance(child, ParametrizationList)
+            below = path if wraps else _below(path, name)
+            outer = parent if inside else module
             yield from _walk(child, below, _below(full, name), around, outer)
 
 
