@@ -152,5 +152,5 @@ class _TorchOptimizerFacts:
         return {
             name: array_of(slot.reshape(-1)[chosen])
             for name, slot in state.items()
-            if isinstance(slot, torch.Tensor) and slot.shape == stored.shape and slot.ndim
+            if isinstance(slot, torch.Tensor) and slot.shape == stored.shape
         }

@@ -107,6 +107,34 @@ def test_weight_decay_is_computed_with_the_rate_of_each_step():
     assert set(causes.values()) == {"weight_decay"}
 
 
+def grouped(parameters):
+    first, *rest = parameters
+    groups = [{"params": rest, "lr": 0.3}, {"params": [first], "lr": 0.1}]
+    return torch.optim.SGD(groups, weight_decay=0.1)
+
+
+def test_weight_decay_is_computed_with_the_rate_of_the_group():
+    assert Training(grouped, every=5, clear=kept).run()["0/weight"] == "weight_decay"
+
+
+def test_a_scalar_has_slots():
+    model = nn.Module()
+    model.scale = nn.Parameter(torch.ones(()))
+    weights = network_of(model).weights
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    steps = OptimizerSteps(weights, [optimizer], Failures())
+    audit = audit_of(weights, steps)
+    for step in range(1, 9):
+        kept(optimizer)
+        if step < 4:
+            (model.scale**2).backward()
+        optimizer.step()
+        if step == 4:
+            model.requires_grad_(False)
+        audit.check(step)
+    assert {violation.cause for violation in audit.violations} == {"momentum"}
+
+
 CLEAN = [
     sgd(momentum=0.9, weight_decay=0.1, nesterov=True),
     *[
@@ -182,7 +210,8 @@ def test_the_parts_of_a_computed_weight_are_held():
     module = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
     weights = network_of(module).weights
     audit = audit_of(weights, OptimizerSteps(weights, [], Failures()))
-    module.parametrizations.weight.original1.requires_grad_(False)
+    module.requires_grad_(False)
+    module.parametrizations.weight.original0.requires_grad_(True)
     audit.observe(quick=True)
     with torch.no_grad():
         module.parametrizations.weight.original0.mul_(2)
@@ -191,3 +220,9 @@ def test_the_parts_of_a_computed_weight_are_held():
         module.parametrizations.weight.original1.mul_(2)
     moved = {violation.variable for violation in audit.check(2)}
     assert moved == {"parametrizations/weight/original1"}
+    module.requires_grad_(False)
+    audit.check(3)
+    with torch.no_grad():
+        module.parametrizations.weight.original0.mul_(2)
+    moved = {violation.variable for violation in audit.check(4)}
+    assert moved == {"parametrizations/weight/original0"}

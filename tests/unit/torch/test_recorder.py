@@ -264,6 +264,7 @@ def test_freezing_while_it_is_recorded(tmp_path):
     assert run.variables["0/weight"].trainable.any(1).tolist() == [True, True, False, False]
     # Statistics aren't held: they move with what comes in.
     assert run.variables["1/running_mean"].delta_norm[-1].all()
+    assert run.variables["1/running_mean"].trainable.all()
 
 
 def test_arguments_that_cannot_be_used_are_refused(tmp_path):
