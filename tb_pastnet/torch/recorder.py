@@ -101,7 +101,9 @@ class Recorder(Recording):
         recorded = network_of(model, variables, channel_axis, follows)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         source = TorchSource(recorded, self._steps)
-        audited = audit_of(recorded.weights, self._steps) if audit and source.writes else None
+        audited = None
+        if audit and source.writes:
+            audited = audit_of(recorded.weights, self._steps, failures)
         start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(
