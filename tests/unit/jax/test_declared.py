@@ -75,6 +75,16 @@ def test_what_is_frozen_exactly_is_no_violation(masks, tmp_path):
     assert (states["body"], states["head"]) == (6, 0)
 
 
+def test_masks_may_be_a_module_that_can_be_called(tmp_path):
+    nn = pytest.importorskip("equinox.nn", reason="its modules are tested where it is installed")
+    module = nn.Linear(2, 3, key=jax.random.key(0))
+    masks = jax.tree.map(lambda _: False, module)
+    with Recorder(tmp_path, module, every=1, masks=masks) as recorder:
+        recorder.record(1, jax.tree.map(lambda array: array + 1, module))
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {violation.variable for violation in run.violations} == {"weight", "bias"}
+
+
 def test_partition_freezes_exactly(tmp_path):
     labels = {"body": "freeze", "head": "train"}
     optimizers = {"train": optax.adamw(1e-2), "freeze": optax.set_to_zero()}
