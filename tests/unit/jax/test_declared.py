@@ -131,6 +131,18 @@ def test_elements_are_held_one_by_one(tmp_path):
     np.testing.assert_allclose(share, np.where(np.arange(6) == 2, 11 / 12, 1), rtol=0.01)
 
 
+def test_masks_of_what_is_not_recorded_say_nothing(tmp_path):
+    run = train(tmp_path, optax.sgd(0.1), masks=MASKS, kept=MASKS, variables=["head/*"])
+    assert list(run.violations) == []
+    assert list(run.variables) == ["head/bias", "head/kernel"]
+
+
+def test_masks_that_let_all_through_hold_no_view(tmp_path):
+    every = jax.tree.map(np.ones_like, network())
+    run = train(tmp_path, optax.sgd(0.1), masks=every, kept=every)  # its steps donate
+    assert list(run.violations) == []
+
+
 def test_pruned_weights_should_be_zero(tmp_path):
     kept = np.ones((12, 6), bool)
     kept[:, 1] = False
