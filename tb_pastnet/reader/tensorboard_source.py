@@ -26,6 +26,7 @@ from tb_pastnet.reader.series_source import (
     SeriesSource,
     SeriesVersion,
     StoredMessage,
+    standing,
 )
 
 _DT_UINT8 = 4
@@ -71,7 +72,7 @@ class TensorBoardSource(SeriesSource):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """Reads events as TensorBoard orders them. See `SeriesSource.read`.
+        """Reads the events that stand in both loaders. See `SeriesSource.read`.
 
         Of a series longer than `most` TensorBoard makes a random choice that holds the last event.
         """
@@ -83,11 +84,11 @@ class TensorBoardSource(SeriesSource):
                 if messages is None:
                     failed.append(call)
                 else:
-                    readings[call] = messages
+                    readings[call] = standing(messages)
                 continue
             for run, by_tag in call.items():
                 for tag, events in by_tag.items():
-                    readings[run, tag] = [_message(event) for event in events]
+                    readings[run, tag] = standing(map(_message, events))
         return readings, failed
 
     def _calls(
