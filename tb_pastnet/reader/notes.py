@@ -28,6 +28,7 @@ VIOLATIONS_TOO_MANY = "Violations left out so that TensorBoard's memory stays bo
 VIOLATIONS_ELSEWHERE = "Violations of channels that the latest network doesn't have"
 FUNCTION_MISSING = "Records without values of the probe: it failed there, or they can't be read"
 FUNCTION_TOO_MANY = "Records of the probe left out so that TensorBoard's memory stays bounded"
+NOT_LISTED = "TensorBoard failed to list its runs: those are shown that were known before"
 INSIDE = (
     "TensorBoard was started inside the directory of a single writer. "
     "Start it one directory above to see this run"
