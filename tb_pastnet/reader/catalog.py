@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tb_pastnet.format.tags import (
-    TAG_DESCRIPTION,
+    DESCRIPTIONS,
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
@@ -30,7 +30,7 @@ from tb_pastnet.reader.series_source import (
 )
 from tb_pastnet.reader.threads import together
 
-_HEAD = (TAG_DESCRIPTION, TAG_TIMELINE, TAG_OVERHEAD)
+_HEAD = (*DESCRIPTIONS, TAG_TIMELINE, TAG_OVERHEAD)
 _NAMED_SERIES = (*_HEAD, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
 _RUNS_A_CALL = 64
 
@@ -140,9 +140,9 @@ class Experiment:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""
         name = parse_run(run)
         versions = self._source.probe(context, run, _NAMED_SERIES)
-        if name is None or TAG_DESCRIPTION not in versions:
+        if name is None or versions.keys().isdisjoint(DESCRIPTIONS):
             return versions
-        reading = self._source.read(context, [run], [TAG_DESCRIPTION])
+        reading = self._source.read(context, [run], DESCRIPTIONS)
         described = make_lineage(run, name, versions, reading).description
         variables = described.variables if described else ()
         tags = [channels_tag(variable.id) for variable in variables]

@@ -168,7 +168,7 @@ def test_whatever_happens_to_a_segment_the_others_are_shown(
     writer = files.LineageWriter(tmp_path / "whole", layers={"c": 2}, block=3)
     segments: dict[str, bytes] = {}
     for steps in (range(1, 4), range(4, 7)):
-        writer.describe(steps[0] - 1)
+        writer.describe(steps[0] - 1, copied=True)
         writer.records(steps)
         segments[writer.path.name] = writer.path.read_bytes()
         writer.segment += 1
