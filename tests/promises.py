@@ -55,6 +55,11 @@ PROMISES = (
         "one answer in both loaders, 0 records lost, the second writer detected",
     ),
     Promise(
+        "supersession",
+        "a run resumed from an earlier step, once or often, its new file torn at every byte",
+        "what was replaced never comes back, and is counted; one picture in both loaders",
+    ),
+    Promise(
         "changed_layers",
         "resumed with a layer's shape changed, renamed, added, removed",
         "a new series and a note",

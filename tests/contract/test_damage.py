@@ -44,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """A small file of two blocks a variable, its place in a run, and what is true."""
     logdir = tmp_path_factory.mktemp("whole")
     writer = files.LineageWriter(logdir, layers={"c": 2}, block=3)
-    writer.describe(0)
+    writer.describe(0, copied=True)
     writer.records(STEPS)
     writer.close(6)
     true = _true(logdir)
