@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import pytest
 from tensorboard import context
 from werkzeug.datastructures import MultiDict
 
+from tb_pastnet.format.frames import read_frames
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import StateSeries
 from tb_pastnet.reader.store import Store
@@ -154,6 +156,28 @@ def test_a_file_cut_anywhere_shows_what_is_left(
     assert set(said) <= {"no network", "0 records", "3 records", "6 records"}
     assert said["3 records"] > 0
     figure(f"{loader} loader, cut at each of {said.total():,} bytes: {_told(said)}")
+
+
+def test_no_bit_of_an_event_that_describes_the_network_hides_it(
+    tmp_path: Path, whole: Whole, figure: Callable[..., None]
+) -> None:
+    data, place, _ = whole
+    events = list(read_frames(io.BytesIO(data)))[:2]
+    # What names the plugin stands at the end of an event.
+    ends = [event.offset + 12 + len(event.payload) for event in events]
+    bits = [(at, bit) for end in ends for at in range(end - 20, end) for bit in range(8)]
+    for at, bit in bits:
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << bit
+        path = tmp_path / f"{at}.{bit}" / place
+        path.parent.mkdir(parents=True)
+        path.write_bytes(flipped)
+        path.with_name(f"{path.name}.later").write_bytes(data)  # another segment
+    with board(tmp_path, "fast") as here:
+        runs = Store(here.provider).catalog(CALLER).runs
+    assert len(runs) == len(bits)
+    assert {name for name, run in runs.items() if not run.layers} == set()
+    figure(f"fast loader, {len(bits)} bits that name the plugin of a network: 0 hide it")
 
 
 @pytest.mark.prove
