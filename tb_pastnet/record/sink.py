@@ -73,7 +73,7 @@ class Sink:
         self,
         segments: Segments,
         batch: Batch,
-        describe: Callable[[int, int], Message],
+        describe: Callable[[int, int], Sequence[Message]],
         failures: Failures,
         totals: OverheadTotals,
         queue_bytes: int = QUEUE_BYTES,
@@ -345,7 +345,9 @@ class Sink:
             self._described_step = step = max(self._described_step, group.messages[0].step)
             events = [message_event(message, wall_time) for message in group.messages]
             self._segments.write(
-                lambda: message_event(self._describe(first, step), wall_time),
+                lambda: b"".join(
+                    message_event(message, wall_time) for message in self._describe(first, step)
+                ),
                 lambda written: self._body(group, events, wall_time, written),
             )
         except Exception as error:

@@ -69,15 +69,18 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], dict[s
     return train(logdir), told(pastnet.read(logdir))
 
 
+@pytest.mark.promise("stores")
 @pytest.mark.parametrize("url", STORES)
-def test_a_log_in_a_store_is_that_on_disk(store: S3, on_disk: Any, url: str) -> None:
+def test_a_log_in_a_store_is_that_on_disk(store: S3, on_disk: Any, url: str, figure: Any) -> None:
     weights, expected = on_disk
     np.testing.assert_equal(train(url), weights)
     np.testing.assert_equal(told(pastnet.read(url)), expected)
     # One level above it as well.
     assert list(pastnet.read(url.rpartition("/")[0]).runs) == ["a"]
+    figure(f"a training into {url.partition(':')[0]}: weights and log are those of one on disk")
 
 
+@pytest.mark.promise("stores")
 def test_the_tab_reads_objects_in_both_loaders(store: S3, on_disk: Any) -> None:
     url = "s3://bucket/shown"
     train(f"{url}/a")
@@ -126,6 +129,7 @@ def test_what_cannot_be_read_says_why(store: S3, url: str, got: str) -> None:
         pastnet.read(url)
 
 
+@pytest.mark.promise("stores")
 def test_requests_and_bytes_of_20_000_records_are_few(
     store: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Any
 ) -> None:
