@@ -8,8 +8,11 @@ from tb_pastnet.record import segments
 from tests.fault.sinking import change, make_sink, offer
 
 
-def main(logdir: str, end: str, exit_timeout: str) -> None:
+def main(logdir: str, end: str, exit_timeout: str, client: str = "") -> None:
     """`end`: "kill" goes on until it is killed, "exit" and "late" end, the latter unflushed."""
+    if client == "tensorflow":
+        sys.modules["gcsfs"] = None  # type: ignore[assignment]
+        import tensorflow  # noqa: F401
     segments.PUT_SECONDS = (0.05, 0.4)
     sink, _ = make_sink(logdir, exit_timeout=float(exit_timeout))
     for step in range(1, 1_000_000 if end == "kill" else 41):
