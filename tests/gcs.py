@@ -183,10 +183,13 @@ def _certificate() -> bytes:
 
 @contextmanager
 def gcs(client: str = "gcsfs") -> Iterator[Gcs]:
-    """A store with a bucket, for gcsfs or for the client of "tensorflow"."""
+    """A store with a bucket, for gcsfs, or here for the client of "tensorflow".
+
+    Processes that are started meanwhile know it, too, by both.
+    """
     with TemporaryDirectory() as folder:
         server = Gcs(Path(folder))
-        with mock.patch.dict(os.environ, server.emulator if client == "gcsfs" else server.proxy):
+        with mock.patch.dict(os.environ, server.emulator | server.proxy):
             if client == "gcsfs":
                 import gcsfs
 

@@ -22,6 +22,7 @@ from tests.commands import command
 from tests.fault.sinking import change, make_sink, offer
 from tests.gcs import gcs
 from tests.read_back import check
+from tests.slow_store import SlowFileSystem
 from tests.stores import S3, Server, s3
 from tests.tensorboards import LOADERS, Board, board
 
@@ -31,6 +32,7 @@ STORES = {
     "ram": ("ram://runs/a", nullcontext),
     "gcsfs": ("gs://bucket/runs/a", gcs),
     "tensorflow": ("gs://bucket/runs/a", partial(gcs, "tensorflow")),
+    "slow": ("slow://{folder}/runs/a", nullcontext),
 }
 OF_THE_CLOCK = {"overhead", "bytes", "bytes_per_record"}
 X, Y = (np.random.default_rng(seed).normal(size=(64, 4)).astype("f4") for seed in (0, 1))
@@ -90,9 +92,13 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_a_log_in_a_store_is_that_on_disk(on_disk: Any, name: str, figure: Any) -> None:
+def test_a_log_in_a_store_is_that_on_disk(
+    on_disk: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Any
+) -> None:
     weights, expected, reported, size = on_disk
     url, opened = STORES[name]
+    url = url.format(folder=tmp_path)
+    monkeypatch.setattr(SlowFileSystem, "seconds", 0.2)
     with opened() as server:
         np.testing.assert_equal(train(url), weights)
         if isinstance(server, Server):
