@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -10,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import keras
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from tb_pastnet.reader.local_log import LocalLog
 from tb_pastnet.record import segments
 from tests.both_loaders import in_both
 from tests.commands import command
+from tests.event_files import LineageWriter
 from tests.fault.sinking import change, make_sink, offer
 from tests.gcs import gcs
 from tests.read_back import check
@@ -141,6 +145,31 @@ def test_commands_take_urls(store: S3, tmp_path: Path) -> None:
     assert len(store.requests) <= 3 + 3
     assert command("check", "s3://bucket/commands")[0] == 0
     assert command("export", "s3://bucket/commands", str(tmp_path / "out"))[0] == 0
+
+
+@pytest.mark.prove
+@pytest.mark.promise("stores")
+def test_a_report_of_300_layers_and_1_000_records(store: S3, tmp_path: Path, figure: Any) -> None:
+    writer = LineageWriter(tmp_path, layers={f"block{n // 10}/conv{n}": 16 for n in range(300)})
+    for writer.segment, steps in enumerate(np.array_split(np.arange(1, 1001), 9)):
+        writer.describe(0, audited=True)
+        writer.records(steps.tolist())
+    writer.close(1000)
+    fsspec.filesystem("s3").put(f"{tmp_path}/", "bucket/large", recursive=True)
+    store.clear()
+    begin = time.monotonic()
+    # A process of its own, as it reads a log only once.
+    program = [sys.executable, "-m", "tb_pastnet", "report", "s3://bucket/large"]
+    report = subprocess.run(
+        [*program, "--fail-on", "violations"], capture_output=True, text=True, check=True
+    )
+    seconds = time.monotonic() - begin
+    assert "1,000 offered: 1,000 shown" in report.stdout
+    assert len(store.requests) == 1 + 9
+    figure(
+        f"report of 300 layers × 1,000 records in {seconds:.1f} s, {len(store.requests)} requests",
+        met=seconds < 10,
+    )
 
 
 @pytest.mark.parametrize(
