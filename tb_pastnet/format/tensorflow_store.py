@@ -51,7 +51,8 @@ class TensorFlowStore:
 
         def check() -> None:
             if library.TF_GetCode(status):
-                raise OSError(library.TF_Message(status).decode(errors="replace"))
+                message = library.TF_Message(status).decode(errors="replace")
+                raise OSError(" ".join(message.split()))  # it has several lines
 
         try:
             library.TF_NewWritableFile(path.encode(), ctypes.byref(file), status)
