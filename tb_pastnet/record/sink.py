@@ -377,6 +377,8 @@ def _close_all() -> None:
         left = begin + sink._segments.exit_seconds - time.monotonic()
         sink.close(max(0.001, left))
         sink.tell_lost()
+        if sink in _OPEN:
+            _OPEN.remove(sink)  # this may be called again, and waits for each once
 
 
 def _close_before_pools() -> None:

@@ -274,6 +274,9 @@ def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
     # One that doesn't end uses the limit up; for the others there is no time left.
     assert max(limits) <= 0.3
     assert limits[-2:] == [0.001, 0.001]
+    with waiting() as limits:
+        sinks._close_all()
+    assert limits == []
     for gate in gates:
         gate.through.set()
 
