@@ -20,10 +20,6 @@ from tests.fault.training import main, tell
 STEPS = 40
 X, Y = (np.random.default_rng(seed).normal(size=(32, 6)).astype("f") for seed in (0, 1))
 
-# An hour of a training is a second here.
-segments.PUT_SECONDS = (0.05, 0.4)
-segments.ObjectSegments.retry_seconds = (0.05, 0.4)
-
 
 class Acknowledge(keras.callbacks.Callback):
     """Flushes now and then, and says what is acknowledged."""
@@ -56,4 +52,7 @@ def train(logdir: str, exit_timeout: float, client: str) -> None:
 
 
 if __name__ == "__main__":
+    # An hour of a training is a second here.
+    segments.PUT_SECONDS = (0.05, 0.4)
+    segments.ObjectSegments.retry_seconds = (0.05, 0.4)
     main(train)
