@@ -20,10 +20,6 @@ from tests.fault.training import main, tell
 STEPS = 40
 X, Y = (np.random.default_rng(seed).normal(size=(32, 6)).astype("f") for seed in (0, 1))
 
-# An hour of a training is a second here.
-segments.PUT_SECONDS = (0.05, 0.4)
-segments.ObjectSegments.retry_seconds = (0.05, 0.4)
-
 
 class Acknowledge(keras.callbacks.Callback):
     """Flushes now and then, and says what is acknowledged."""
@@ -40,6 +36,8 @@ class Acknowledge(keras.callbacks.Callback):
 
 def train(logdir: str, exit_timeout: float, client: str) -> None:
     """Trains, and leaves the end of the program to close the log."""
+    # What takes minutes elsewhere takes a second here.
+    segments.PUT_SECONDS = segments.ObjectSegments.retry_seconds = (0.05, 0.4)
     if client == "tensorflow":
         sys.modules["gcsfs"] = None
     keras.utils.set_random_seed(0)
