@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +12,7 @@ import pytest
 
 from tb_pastnet.reader.local_log import LocalLog
 from tests.fault.training_to_store import STEPS
+from tests.fault.trainings import Trainings
 from tests.gcs import Gcs, gcs
 from tests.recorded import Recorded, read_one
 from tests.stores import S3, Fault, s3
@@ -38,39 +35,23 @@ class Trained(NamedTuple):
     code: int
 
 
-class Trainings:
-    """Trainings one after the other, each in a process forked from one that has imported Keras."""
+class TrainingsToStores(Trainings):
+    """See `tests.fault.training_to_store`."""
 
     def __init__(self, errors: Path) -> None:
-        self._errors = errors
-        self._stderr = errors.open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fault.training_to_store"],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+        super().__init__("tests.fault.training_to_store", errors)
 
     def train(self, logdir: str, exit_timeout: float = 60.0, client: str = "") -> Trained:
-        assert self._process.stdin is not None
-        begin = self._errors.stat().st_size
-        self._process.stdin.write(json.dumps([logdir, exit_timeout, client]) + "\n")
-        self._process.stdin.flush()
-        lines: list[Any] = [{}]
-        while "status" not in (lines[-1] if isinstance(lines[-1], dict) else {}):
-            lines.append(self._line())
-        *acknowledged, computed, status = lines[2:]
-        errors = self._errors.read_bytes()[begin:].decode()
-        return Trained(computed, acknowledged, errors, status["status"])
-
-    def _line(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, self._errors.read_text()[-3000:]
-        return json.loads(line)
-
-    def close(self) -> None:
-        self._process.communicate()
-        self._stderr.close()
+        begin = self.errors.stat().st_size
+        self.order(logdir, exit_timeout, client)
+        acknowledged, answer = [], self.answer()
+        while isinstance(answer, int):
+            acknowledged.append(answer)
+            answer = self.answer()
+        # Where it fails there is nothing that it computed.
+        computed, end = ({}, answer) if "status" in answer else (answer, self.answer())
+        errors = self.errors.read_bytes()[begin:].decode()
+        return Trained(computed, acknowledged, errors, end["status"])
 
 
 @pytest.fixture(scope="module")
@@ -88,14 +69,14 @@ def google() -> Iterator[Gcs]:
 @pytest.fixture(scope="module")
 def trainings(
     store: S3, google: Gcs, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Trainings]:
-    trainings = Trainings(tmp_path_factory.mktemp("trainings") / "stderr")
+) -> Iterator[TrainingsToStores]:
+    trainings = TrainingsToStores(tmp_path_factory.mktemp("trainings") / "stderr")
     yield trainings
     trainings.close()
 
 
 @pytest.fixture(scope="module")
-def unrecorded(trainings: Trainings) -> dict[str, Any]:
+def unrecorded(trainings: TrainingsToStores) -> dict[str, Any]:
     return trainings.train("").computed
 
 
@@ -106,7 +87,7 @@ def stored(url: str) -> Recorded:
 
 @pytest.mark.parametrize("seed", CASES)
 def test_a_store_that_recovers_costs_a_training_nothing(
-    store: S3, trainings: Trainings, unrecorded: Any, seed: int, figure: Any
+    store: S3, trainings: TrainingsToStores, unrecorded: Any, seed: int, figure: Any
 ) -> None:
     luck, url = random.Random(seed), f"s3://bucket/recovers/{seed}"
     first = len(store.puts) + 1
@@ -124,7 +105,7 @@ def test_a_store_that_recovers_costs_a_training_nothing(
 
 @pytest.mark.parametrize("seed", CASES)
 def test_a_store_that_goes_away_costs_a_training_only_records(
-    store: S3, trainings: Trainings, unrecorded: Any, seed: int, figure: Any
+    store: S3, trainings: TrainingsToStores, unrecorded: Any, seed: int, figure: Any
 ) -> None:
     luck, url = random.Random(seed), f"s3://bucket/goes/{seed}"
     last = len(store.puts) + luck.randrange(1, 6)
@@ -147,7 +128,7 @@ def test_a_store_that_goes_away_costs_a_training_only_records(
     "seconds", [2.0, *(pytest.param(1 + n / 10, marks=PROVE) for n in range(12) if n != 10)]
 )
 def test_google_by_tensorflow_that_is_slow_at_exit_costs_a_training_only_records(
-    google: Gcs, trainings: Trainings, unrecorded: Any, seconds: float, figure: Any
+    google: Gcs, trainings: TrainingsToStores, unrecorded: Any, seconds: float, figure: Any
 ) -> None:
     first = len(google.puts) + 1
     google.fault = lambda number: seconds if number > first else None

@@ -36,6 +36,8 @@ class Acknowledge(keras.callbacks.Callback):
 
 def train(logdir: str, exit_timeout: float, client: str) -> None:
     """Trains, and leaves the end of the program to close the log."""
+    # What takes minutes elsewhere takes a second here.
+    segments.PUT_SECONDS = segments.ObjectSegments.retry_seconds = (0.05, 0.4)
     if client == "tensorflow":
         sys.modules["gcsfs"] = None
     keras.utils.set_random_seed(0)
