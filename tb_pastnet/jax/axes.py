@@ -77,7 +77,7 @@ _PARTS_OF_ATTENTION = frozenset(("query", "key", "value", "out"))
 
 def kind_of(leaf: Leaf) -> str:
     """The class of the layer that holds a leaf; "" where it isn't known."""
-    return _kinds(leaf)[0]
+    return _kinds(leaf)[0].rpartition(".")[2]
 
 
 def axis_of(leaf: Leaf) -> ChannelAxis:

@@ -35,7 +35,7 @@ def network_of(
     for leaf in leaves(params):
         if not hasattr(leaf.value, "dtype"):  # a setting, or a function
             continue
-        reason = _unusable(leaf.value)
+        reason = "another leaf has its name" if leaf.name in usable else _unusable(leaf.value)
         if reason is None:
             usable[leaf.name] = leaf
         else:
@@ -81,6 +81,8 @@ def _unusable(value: Any) -> str | None:
         return f"its dtype {value.dtype.name} isn't a floating one"
     if not value.size:
         return "it has no elements"
-    if not getattr(value, "is_fully_addressable", True):
+    # Where all processes have all of it, each can read it.
+    here = getattr(value, "is_fully_addressable", True) or value.is_fully_replicated
+    if not here:
         return "parts of it lie with other processes"
     return None

@@ -12,6 +12,7 @@ from tb_pastnet.jax.recorded_leaves import AxisOverrides, network_of
 from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
+from tb_pastnet.record.overhead_timer import OUTSIDE
 from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
@@ -117,6 +118,7 @@ class Recorder(ArrayRecorder):
                 log=log,
                 exit_timeout=exit_timeout,
             )
+        self._tree.training = schedule.timer.part(OUTSIDE)
 
     # Each call says what the weights are now: there is nothing that could be asked for it later.
     def record(  # type: ignore[override]
@@ -164,6 +166,9 @@ class Recorder(ArrayRecorder):
         with self._tree.seen(params):
             self._declare(by_name(params, masks, "masks"), by_name(params, kept, "kept"))
             self.observe()
+
+    def _audit_end(self) -> None:
+        """Nothing is known of weights after the last step that was recorded."""
 
     def _rate_of(self, step: int) -> Any:
         if self._given_rate is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import jax
@@ -36,6 +36,9 @@ class Tree:
     """Gives the leaves of the pytree that a step hands over, and holds none of them beyond it.
 
     A view of a buffer that is kept keeps JAX from reusing it where it is donated, without a word.
+
+    Attributes:
+        training: a context for waiting until the values are computed, which is training's time.
     """
 
     def __init__(self, params: Any) -> None:
@@ -44,6 +47,7 @@ class Tree:
         self._forms = [_form(value) for _, value in flat]
         self._params: Any = None
         self._values: Sequence[Any] | None = None
+        self.training: AbstractContextManager[Any] = nullcontext()
 
     @contextmanager
     def seen(self, params: Any) -> Iterator[None]:
@@ -79,6 +83,8 @@ class Tree:
                 raise InvalidArgument(_changed(names(self._paths), names(paths)))
             # Another setting that is no leaf, such as that of a dropout.
             self._structure = structure
+        with self.training:
+            jax.block_until_ready(values)
         return values
 
 
@@ -95,8 +101,11 @@ def leaves(params: Any) -> list[Leaf]:
 
 
 def _leaf(root: Any, number: int, path: Sequence[Any], value: Any) -> Leaf:
-    (name,), nodes = names([path]), _nodes(root, path)
-    last = getattr(path[-1], "name", "") if path else ""
+    name = names([path])[0]
+    if not path:
+        return Leaf(number, name, value, (), None)
+    nodes = _nodes(root, path)
+    last = getattr(path[-1], "name", "")
     # A variable of Flax holds it.
     if last == "value" and type(nodes[-1]).__module__.startswith("flax."):
         return Leaf(number, name.removesuffix("/value"), value, tuple(nodes[:-1]), nodes[-1])

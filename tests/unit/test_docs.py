@@ -23,7 +23,10 @@ SAID = {
     "function_view.md": "recorded to step 16",
     "many_devices.md": "pruned: 0.5 leaks: []",
     "cloning.md": "out of sync: False\nin sync again: True",
+    "numpy.md": "steps: [1, 5, 10, 15, 20] channels: 3\nviolations: 3",
+    "jax.md": "steps: [1, 5, 10, 15, 20]\nmoved although frozen: ['dense/kernel']",
 }
+NEEDS = {"jax.md": ("jax", "optax")}
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +60,20 @@ def test_the_python_that_reads_logs_runs(python, tmp_path):
 
 @pytest.mark.parametrize("name", SAID)
 def test_a_guides_python_runs(python, name, tmp_path):
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package, reason="its guide runs where it is installed")
     python.run("import os; os.chdir(folder)", folder=str(tmp_path))
     program = program_of(name).replace(", 20)", ", 2)")  # twenty epochs of a lottery show the same
     assert SAID[name] in python.run(program)
+
+
+def test_the_python_for_torch_runs(another_python, tmp_path):
+    for name in ("torch", "lightning", "transformers"):
+        pytest.importorskip(name, reason=f"{name} isn't installed")
+    another_python.run("import os; os.chdir(folder)", folder=str(tmp_path))
+    said = another_python.run(program_of("torch.md"))
+    assert "[1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100] 0/weight, channel 0: 8 of 8 held" in said
+    assert "Cause: momentum left" in said
 
 
 def test_the_python_for_tf1_graphs_runs(another_python, tmp_path):

@@ -60,6 +60,18 @@ def test_a_name_that_is_not_public_is_refused():
         pastnet.Callback  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("room", "framework"), [("jax", "jax"), ("numpy", "")], ids=["jax", "numpy"]
+)
+def test_a_room_brings_its_framework_when_it_is_used(room, framework):
+    done = python(without(framework) + f"import tb_pastnet; print(tb_pastnet.{room}.__all__)")
+    assert (done.stdout, done.stderr) == ("['Recorder']\n", "")
+    done = python(without(framework) + f"import tb_pastnet; tb_pastnet.{room}.Recorder")
+    text = f"Could not load tb_pastnet.{room}.Recorder: expected {framework} to be installed, got"
+    assert (text in done.stderr) == bool(framework)
+    assert ("Run: pip install tb-pastnet[jax]" in done.stderr) == bool(framework)
+
+
 def test_every_public_class_and_function_says_what_it_does():
     for name in pastnet.__all__:
         assert getattr(pastnet, name).__doc__, name
@@ -80,6 +92,13 @@ def test_without_tensorflow_the_error_says_what_to_install(name):
     assert done.returncode == 1
     assert f"ImportError: Could not load tb_pastnet.{name}: expected" in done.stderr
     assert "Run: pip install tb-pastnet[tensorflow]" in done.stderr
+
+
+def test_without_torch_the_error_says_what_to_install():
+    done = python(without("torch") + "import tb_pastnet; tb_pastnet.torch.Recorder")
+    assert done.returncode == 1
+    assert "Could not load tb_pastnet.torch.Recorder: expected torch to be installed" in done.stderr
+    assert "Run: pip install tb-pastnet[torch]" in done.stderr
 
 
 def test_the_entry_point_needs_nothing_but_tensorboard():

@@ -15,7 +15,7 @@ _ENOUGH = 8
 
 
 class DecayByNumbers(CauseFinder):
-    """Knows weight decay by what it does: all elements become smaller by one factor."""
+    """Knows weight decay by what it does: all that moves becomes smaller by one factor."""
 
     def facts(self, held: HeldArray, channels: Ints) -> Facts:
         """See `CauseFinder`."""

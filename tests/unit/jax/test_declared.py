@@ -75,6 +75,21 @@ def test_what_is_frozen_exactly_is_no_violation(masks, tmp_path):
     assert (states["body"], states["head"]) == (6, 0)
 
 
+def test_partition_freezes_exactly(tmp_path):
+    labels = {"body": "freeze", "head": "train"}
+    optimizers = {"train": optax.adamw(1e-2), "freeze": optax.set_to_zero()}
+    run = train(tmp_path, optax.partition(optimizers, labels), masks=MASKS)
+    assert list(run.violations) == []
+
+
+def test_an_update_of_zero_moves_a_negative_zero(tmp_path):
+    params = {"w": jnp.array([[-0.0, 1.0]])}
+    with Recorder(tmp_path, params, every=1, masks={"w": False}) as recorder:
+        recorder.record(1, optax.apply_updates(params, {"w": jnp.zeros((1, 2))}))
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert [(each.channel, each.largest) for each in run.violations] == [(0, 0.0)]
+
+
 def test_masked_passes_raw_gradients_to_the_others(tmp_path):
     run = train(tmp_path, optax.masked(optax.adamw(1e-2), MASKS), masks=MASKS)
     violated = {violation.variable for violation in run.violations}

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import functools
+import gc
 import re
+import subprocess
+import sys
+import weakref
 
 import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument, UnknownName
+from tb_pastnet.record.overhead_timer import OverheadTimer
 
 jax = pytest.importorskip("jax", reason="its room is tested where JAX is installed")
 jnp = pytest.importorskip("jax.numpy", reason="its room is tested where JAX is installed")
@@ -129,6 +134,32 @@ def test_a_donated_buffer_is_reused_at_every_step(past, tmp_path):
         assert recorder.records > 5
 
 
+def test_nothing_of_a_step_is_held_beyond_it(tmp_path):
+    params, rate = {"w": jnp.ones((3, 2))}, jnp.float32(0.5)
+    first = weakref.ref(params["w"])
+    with Recorder(tmp_path, params, every=1, masks={"w": False}) as recorder:
+        params = {"w": params["w"] * 1}
+        assert first() is None
+        seen = [weakref.ref(params["w"]), weakref.ref(rate)]
+        recorder.record(1, params, rate)
+        recorder.sync(params)
+        recorder.declare(params, masks={"w": True})
+        recorder.restart(0, params)
+        assert recorder.notes.counts() == {}
+        del params, rate
+        gc.collect()
+        assert [reference() for reference in seen] == [None, None]
+
+
+def test_of_several_processes_the_first_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(jax, "process_index", lambda: 1)
+    params = mlp()
+    with Recorder(tmp_path / "run", params, every=1) as recorder:
+        recorder.record(1, params)
+        assert recorder.flush()
+    assert not (tmp_path / "run").exists()
+
+
 def test_between_records_nothing_is_read(tmp_path, monkeypatch):
     params, read = mlp(), []
     with Recorder(tmp_path, params, every=10) as recorder:
@@ -233,7 +264,49 @@ def test_a_deleted_array_is_counted(tmp_path, caplog):
         params["out"]["kernel"].delete()
         recorder.record(1, params)
         assert recorder.records == 0
-    assert any("Array has been deleted" in line for line in caplog.messages)
+    assert any("deleted" in line for line in caplog.messages)
+
+
+def test_waiting_for_training_is_no_overhead(tmp_path, monkeypatch):
+    clock = [0.0]
+    timer = functools.partial(OverheadTimer, lambda: clock[0])
+    monkeypatch.setattr("tb_pastnet.record.schedule.OverheadTimer", timer)
+
+    def wait(values):
+        clock[0] += 1000
+
+    params = mlp()
+    with Recorder(tmp_path, params, every=2) as recorder:
+        monkeypatch.setattr(jax, "block_until_ready", wait)
+        for step in range(1, 9):
+            clock[0] += 1
+            recorder.record(step, params)
+        assert recorder.overhead.share == 0
+        assert recorder.overhead.training > 5000
+
+
+def test_an_array_alone_is_recorded(tmp_path):
+    with Recorder(tmp_path, jnp.ones((3, 2)), every=1) as recorder:
+        recorder.record(1, jnp.ones((3, 2)) * 2)
+        assert recorder.notes.counts() == {}
+    (layer,) = only_run(tmp_path).layers.values()
+    assert (layer.id, layer.type, list(layer.variables)) == ("params", "", ["params"])
+
+
+def test_two_leaves_of_one_name(tmp_path):
+    params = {"a/b": jnp.ones(2), "a": {"b": jnp.ones(3)}}
+    with Recorder(tmp_path, params, every=1) as recorder:
+        recorder.record(1, params)
+    run = only_run(tmp_path)
+    assert (list(run.variables), run.skipped) == (["a/b"], {"a/b": "another leaf has its name"})
+
+
+def test_a_flush_at_the_end_asks_for_no_weights(tmp_path):
+    params = mlp()
+    with Recorder(tmp_path, params, every=1, masks={"hidden": False, "out": True}) as recorder:
+        recorder.record(1, params)
+        assert recorder.flush(closed=True)
+        assert recorder.notes.counts() == {}
 
 
 def test_copies_for_epochs_and_restarts(tmp_path):
@@ -248,6 +321,36 @@ def test_copies_for_epochs_and_restarts(tmp_path):
     run = only_run(tmp_path)
     assert run.steps.tolist() == [1, 2]
     np.testing.assert_allclose(run.variables["w"].delta_norm[:, 0], [3**0.5] * 2, rtol=0.023)
+
+
+SHARDED = """
+import os, sys
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+import tb_pastnet as pastnet
+
+mesh = jax.make_mesh((2,), ("devices",))
+spread = NamedSharding(mesh, PartitionSpec("devices"))
+whole = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+step = jax.jit(lambda tree: {"w": tree["w"] * 1.5}, donate_argnums=0)
+params = {"w": jax.device_put(whole, spread)}
+with pastnet.jax.Recorder(sys.argv[1], params, every=1) as recorder:
+    donated, params = params, step(params)
+    assert donated["w"].is_deleted() and len(params["w"].addressable_shards) == 2
+    recorder.record(1, params)
+    assert recorder.notes.counts() == {}
+(run,) = pastnet.read(sys.argv[1]).runs.values()
+expected = np.sqrt(((whole * 0.5) ** 2).sum(0))
+np.testing.assert_allclose(run.variables["w"].delta_norm[0], expected, rtol=0.023)
+"""
+
+
+def test_arrays_that_lie_on_several_devices_are_recorded(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", SHARDED, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 ERRORS = [

@@ -82,6 +82,24 @@ def by_tensorflow(logdir, steps, options):
             recorder.record(step)
 
 
+def by_torch(logdir, steps, options):
+    torch = pytest.importorskip("torch", reason="its records are compared where it is installed")
+    model = torch.nn.Module()
+    parameters = {}
+    for name, array in steps[0].items():
+        layer, own = name.split("/")
+        if not hasattr(model, layer):
+            model.add_module(layer, torch.nn.Module())
+        parameters[name] = torch.nn.Parameter(torch.tensor(array))
+        getattr(model, layer).register_parameter(own, parameters[name])
+    with pastnet.torch.Recorder(logdir, model, **options) as recorder:
+        for step in range(1, STEPS + 1):
+            with torch.no_grad():
+                for name, parameter in parameters.items():
+                    parameter.copy_(torch.tensor(steps[step][name]))
+            recorder.record(step)
+
+
 @pytest.mark.parametrize("fast", ["1", "0"], ids=["numba", "without"])
 def test_records_are_bit_identical(fast, tmp_path, monkeypatch):
     monkeypatch.setenv("PASTNET_FAST", fast)
@@ -91,7 +109,7 @@ def test_records_are_bit_identical(fast, tmp_path, monkeypatch):
     axes = {name: axis for name, (_, axis) in FAMILIES.items()}
     options = {"every": 1, "channel_axis": axes}
     codes = {}
-    for record in (by_numpy, by_jax, by_tensorflow):
+    for record in (by_numpy, by_jax, by_torch, by_tensorflow):
         record(tmp_path / record.__name__, steps, options)
         codes[record.__name__] = read_one(tmp_path / record.__name__).codes
     first = codes.pop("by_numpy")
