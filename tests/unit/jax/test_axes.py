@@ -258,9 +258,9 @@ def test_layer_ten_comes_behind_layer_nine():
 def test_classes_of_users_fall_back_to_the_last_axis():
     equinox_module = pytest.importorskip("equinox", reason="tested where it is installed").Module
 
-    class Mine(equinox_module):
+    class Linear(equinox_module):
         weight: jax.Array
 
-    (weight,) = weights_of(Mine(jnp.ones((2, 3)))).values()
-    assert weight.kind == "Mine"
+    (weight,) = weights_of(Linear(jnp.ones((2, 3)))).values()
+    assert weight.kind == "Linear"
     assert (weight.axis.text, weight.axis.verified) == ("-1", False)
