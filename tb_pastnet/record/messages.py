@@ -6,7 +6,7 @@ TensorFlow's own writers hide a full disk, or hold the interpreter while they wr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from tensorboard.compat.proto import event_pb2
 
@@ -36,13 +36,17 @@ def version_event(wall_time: float) -> bytes:
 def message_event(message: Message, wall_time: float) -> bytes:
     """The framed event that carries one sealed message."""
     event = event_pb2.Event(wall_time=wall_time, step=message.step)
-    value = event.summary.value.add(tag=message.tag)
+    carry(event.summary.value.add(tag=message.tag), message.payload)
+    return frame(event.SerializeToString())
+
+
+def carry(value: Any, payload: bytes) -> None:
+    """Lets a value of a summary carry a sealed message."""
     value.metadata.plugin_data.plugin_name = PLUGIN
     value.metadata.data_class = _DATA_CLASS_TENSOR
     value.tensor.dtype = _DT_UINT8
-    value.tensor.tensor_shape.dim.add(size=len(message.payload))
-    value.tensor.tensor_content = message.payload
-    return frame(event.SerializeToString())
+    value.tensor.tensor_shape.dim.add(size=len(payload))
+    value.tensor.tensor_content = payload
 
 
 def read_messages(stream: BinaryIO) -> Iterator[Message]:

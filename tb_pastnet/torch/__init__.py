@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tb_pastnet import lazy
 
 if TYPE_CHECKING:
+    from tb_pastnet.torch import summary as summary
     from tb_pastnet.torch.hugging_face_callback import HuggingFaceCallback as HuggingFaceCallback
     from tb_pastnet.torch.lightning_callback import LightningCallback as LightningCallback
     from tb_pastnet.torch.recorder import Recorder as Recorder
@@ -23,6 +24,7 @@ _HOMES = {
     "HuggingFaceCallback": "tb_pastnet.torch.hugging_face_callback",
     "LightningCallback": "tb_pastnet.torch.lightning_callback",
     "Recorder": "tb_pastnet.torch.recorder",
+    "summary": "tb_pastnet.torch.summary",
 }
 
 __all__ = list(_HOMES)

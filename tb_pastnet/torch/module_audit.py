@@ -66,7 +66,10 @@ class _Causes(OptimizerCauses):
         """See `CauseFinder`."""
         facts = super().facts(held, channels)
         left = self._left[held.name] if self._steps.working else None
-        return replace(facts, gradient_left=left)
+        gradient = held.weight.entry.stored.grad
+        # One that isn't zero moves weights itself, whatever fades beside it.
+        alone = left and gradient is not None and bool(gradient.any())
+        return replace(facts, gradient_left=left, slots={} if alone else facts.slots)
 
     def optimizers(self) -> Callable[[Any], _TorchOptimizerFacts | None]:
         """See `TrainingFacts`."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import ParametrizationList
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class ModuleTensor:
         layer: the path of `owner` without wrappers; "" is the root.
         around: the modules that it lies in, the outermost first; where it is shared, of each place.
         paths: its names in torch, "." written as "/", first the one without wrappers.
-        parent: the module around `owner`.
+        parent: the module around `owner`; of a ParametrizationList the one that it is for.
         statistic: it is a buffer.
         computed: a parametrization makes it of others, which are listed, too.
     """
@@ -42,6 +43,13 @@ class ModuleTensor:
         return self.paths[0]
 
     @property
+    def part_of(self) -> tuple[nn.Module, str]:
+        """The module that computes with it, and with which weight: that which it is made for."""
+        if isinstance(self.owner, ParametrizationList) and self.parent is not None:
+            return self.parent, self.layer.rpartition("/")[2]
+        return self.owner, self.key
+
+    @property
     def made_of(self) -> Any:
         """The ParametrizationList that makes it, None where it has none."""
         # Asked at each step: `is_parametrized` takes long to say no.
@@ -59,29 +67,32 @@ class ModuleTensor:
     @property
     def stored(self) -> Any:
         """The tensor that is trained; of what is computed the first that it is made of."""
+        parameter = self.owner._parameters.get(self.key)
+        if parameter is not None:
+            return parameter
         made_of = self.made_of
         if made_of is not None:
             return getattr(made_of, "original" if made_of.is_tensor else "original0")
-        parameters = self.owner._parameters
-        for parameter in (parameters.get(self.key), parameters.get(f"{self.key}_orig")):
-            if parameter is not None:
-                return parameter
-        return self.owner._buffers[self.key]
+        pruned = self.owner._parameters.get(f"{self.key}_orig")
+        return self.owner._buffers[self.key] if pruned is None else pruned
 
-    @torch.no_grad()
     def value(self) -> Any:
         """What the module computes with now, not what it computed with last."""
         made_of, mask = self.made_of, self.mask
-        if made_of is not None:
+        if made_of is None and mask is None:
+            return self.stored
+        with torch.no_grad():
+            if made_of is None:
+                return self.stored * mask
             with _evaluating(made_of):
                 return made_of()
-        return self.stored if mask is None else self.stored * mask
 
     def trained(self) -> bool:
         """Whether it, or something that it is made of, gets a gradient."""
         made_of = self.made_of
-        parameters = (self.stored,) if made_of is None else made_of.parameters()
-        return any(parameter.requires_grad for parameter in parameters)
+        if made_of is None:
+            return bool(self.stored.requires_grad)
+        return any(parameter.requires_grad for parameter in made_of.parameters())
 
 
 def is_mask(parametrization: nn.Module) -> bool:

@@ -28,14 +28,16 @@ class TorchWeight(Weight):
     def __init__(
         self, entry: ModuleTensor, axis: ChannelAxis, dtype: str, *, follows: bool = False
     ) -> None:
+        owner, key = entry.part_of
+        layer = entry.layer.removesuffix(f"parametrizations/{key}").rstrip("/")
         super().__init__(
             entry.name,
             axis.shape,
             dtype,
             axis,
-            layer=entry.layer or entry.key,
-            own_name=entry.key,
-            kind=next(iter(kinds_of(entry.owner)), "").rpartition(".")[2],
+            layer=layer,
+            own_name=entry.name.removeprefix(f"{layer}/"),
+            kind=next(iter(kinds_of(owner)), "").rpartition(".")[2],
             statistic=entry.statistic,
             follows=follows,
             aliases=entry.paths,
@@ -107,14 +109,14 @@ def _weight(
 ) -> TorchWeight:
     # A parametrization may make another shape than that of what is stored.
     value = entry.value()
-    shape, owner = tuple(value.shape), entry.owner
+    shape, (owner, key) = tuple(value.shape), entry.part_of
     if override is not None:
         axis = explicit_axis(override, shape, entry.name)
     else:
         heads = getattr(entry.parent, "num_heads", 1)
         axis = channel_axis(
             kinds_of(owner),
-            _OF_LAYER.sub("", entry.key),
+            _OF_LAYER.sub("", key),
             shape,
             parent_types=kinds_of(entry.parent),
             layer_name=entry.layer.rpartition("/")[2],

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import ParametrizationList
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.torch.module_tensor import ModuleTensor, is_mask
 
-_WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module")
+_WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")
 _PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 _MADE = ("torch.nn.utils.parametrize", "torch.distributed")
 """Modules of torch that derive a class of their own from that of a module which they change."""
@@ -62,7 +62,9 @@ def _walk(
     for name, child in module._modules.items():
         if child is not None:
             wraps = name in _WRAPPED or (name == "module" and isinstance(module, _PARALLEL))
-            below, outer = (path, parent) if wraps else (_below(path, name), module)
+            inside = wraps or isinstance(child, ParametrizationList)
+            below = path if wraps else _below(path, name)
+            outer = parent if inside else module
             yield from _walk(child, below, _below(full, name), around, outer)
 
 
@@ -108,14 +110,16 @@ def _refuse(module: nn.Module, entries: Sequence[ModuleTensor]) -> None:
                 f"{failed}: expected whole values, got a parameter that DeepSpeed's ZeRO-3 has "
                 f"spread over workers. Train with ZeRO stage 1 or 2 to record."
             )
-        if "flat_param" in entry.key or _is_dtensor(tensor):
+        if _is_spread(entry, tensor):
             raise InvalidArgument(
-                f"{failed}: expected whole values, got a {type(tensor).__name__}, of which each "
-                f"worker has a part. Train with DistributedDataParallel to record."
+                f"{failed}: expected whole values, got a part of them: FSDP or a DTensor spreads "
+                f"them over workers. Train with DistributedDataParallel to record."
             )
 
 
-def _is_dtensor(tensor: Any) -> bool:
+def _is_spread(entry: ModuleTensor, tensor: torch.Tensor) -> bool:
+    if "_fsdp_wrapped_module" in entry.name or entry.key == "_flat_param":
+        return True
     if not torch.distributed.is_available():
         return False
     from torch.distributed.tensor import DTensor

@@ -34,6 +34,7 @@ class OptimizerSteps:
     A hook that torch calls after each step of any optimizer: a step that GradScaler skips is none.
 
     Attributes:
+        working: whether any has made a step.
         held: weights, by name, that are asked at each update whether they have a gradient.
         with_gradient: in how many they had.
     """
@@ -47,7 +48,9 @@ class OptimizerSteps:
         self._known: dict[int, tuple[weakref.ref[Optimizer], Steps]] = {}
         for optimizer in given:
             self._known[id(optimizer)] = weakref.ref(optimizer), Steps()
-        self._stepped = False
+        self._stepped = self.working = False
+        # Of others, such as those that wrap one, it isn't known whether the hook is called.
+        self._awaited = any(getattr(type(each).step, "hooked", False) for each in given)
         self.held: dict[str, TorchWeight] = {}
         self.with_gradient: Counter[str] = Counter()
         notice = weakref.WeakMethod(self._notice)
@@ -63,12 +66,7 @@ class OptimizerSteps:
     def skipped(self) -> bool:
         """Whether no optimizer made a step since this was last asked, though one is known to."""
         stepped, self._stepped = self._stepped, False
-        return not stepped and self.working
-
-    @property
-    def working(self) -> bool:
-        """Whether any optimizer has made a step."""
-        return any(steps.count for _, steps in self._alive())
+        return not stepped and (self._awaited or self.working)
 
     def left_out(self, weights: Iterable[TorchWeight]) -> list[str]:
         """Names of parameters that need a gradient, but that none of the optimizers trains."""
@@ -111,7 +109,7 @@ class OptimizerSteps:
         self._known[key] = reference, steps
         steps.count += 1
         steps.rates.append([rate_of(group) for group in optimizer.param_groups])
-        self._stepped = True
+        self._stepped = self.working = True
         held = [(name, weight.entry.stored) for name, weight in self.held.items()]
         # Those that train again may have one.
         left = [pair for pair in held if pair[1].grad is not None and not pair[1].requires_grad]

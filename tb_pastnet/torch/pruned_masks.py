@@ -30,12 +30,18 @@ class _PrunedMasks(MaskRegistry):
 
     def __init__(self, weights: Sequence[TorchWeight]) -> None:
         super().__init__()
-        self._entries = [weight.entry for weight in weights]
+        entries = [weight.entry for weight in weights if not weight.statistic]
+        # Where a mask would be: this is asked at each step.
+        self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
         self._seen: list[tuple[int, int]] = []
 
     def look(self) -> None:
         """Counts `version` up where a mask is another one, or was written."""
-        masks = [entry.mask for entry in self._entries]
+        masks = [
+            entry.mask
+            for name, owner, entry in self._places
+            if name in owner._buffers or "parametrizations" in owner._modules
+        ]
         seen = [(id(mask), mask._version) for mask in masks if mask is not None]
         if seen != self._seen:
             self.version += 1

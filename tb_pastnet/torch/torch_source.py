@@ -38,7 +38,8 @@ class TorchSource(ArraySource):
 
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, where it is the same."""
-        rates = {rate_of(group) for _, group, _ in self._steps.all(self._weights).values()}
+        trained = self._steps.all(self._weights).values()
+        rates = {*map(rate_of, {id(group): group for _, group, _ in trained}.values())}
         return rates.pop() if len(rates) == 1 else UNKNOWN
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:

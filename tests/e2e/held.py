@@ -51,8 +51,8 @@ def violations() -> list[Violation]:
         Violation(f"{HOSTILE}/kernel", 1, 34, 34, 1, 4, 2.0, "solar_flare"),
     ]
     found += [
-        Violation("block/conv2/kernel", channel, 35, 40, at + 1, 13, 1e-4 * (at + 1), cause)
-        for at, (channel, cause) in enumerate(zip([2, 3, 4, *range(6, 16)], CAUSES, strict=True))
+        Violation("block/conv2/kernel", channel, 35, 40, at + 1, 14, 1e-4 * (at + 1), cause)
+        for at, (channel, cause) in enumerate(zip([1, 2, 3, 4, *range(6, 16)], CAUSES, strict=True))
     ]
     return found
 

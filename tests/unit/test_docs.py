@@ -67,6 +67,15 @@ def test_a_guides_python_runs(python, name, tmp_path):
     assert SAID[name] in python.run(program)
 
 
+def test_the_python_for_torch_runs(another_python, tmp_path):
+    for name in ("torch", "lightning", "transformers"):
+        pytest.importorskip(name, reason=f"{name} isn't installed")
+    another_python.run("import os; os.chdir(folder)", folder=str(tmp_path))
+    said = another_python.run(program_of("torch.md"))
+    assert "[1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100] 0/weight, channel 0: 8 of 8 held" in said
+    assert "Cause: momentum left" in said
+
+
 def test_the_python_for_tf1_graphs_runs(another_python, tmp_path):
     # In a process of its own: it turns off what the others need.
     another_python.run("import os; os.chdir(folder)", folder=str(tmp_path))

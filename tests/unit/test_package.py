@@ -94,6 +94,13 @@ def test_without_tensorflow_the_error_says_what_to_install(name):
     assert "Run: pip install tb-pastnet[tensorflow]" in done.stderr
 
 
+def test_without_torch_the_error_says_what_to_install():
+    done = python(without("torch") + "import tb_pastnet; tb_pastnet.torch.Recorder")
+    assert done.returncode == 1
+    assert "Could not load tb_pastnet.torch.Recorder: expected torch to be installed" in done.stderr
+    assert "Run: pip install tb-pastnet[torch]" in done.stderr
+
+
 def test_the_entry_point_needs_nothing_but_tensorboard():
     done = python(
         without("tensorflow keras google_crc32c") + "import tb_pastnet.serve.loader as loader\n"

@@ -13,6 +13,7 @@ const CAUSES: Record<string, string> = {
   bypassed: "a step that was traced before the masks came goes around them",
   constraint: "the constraint of the weight changed them",
   gradient: "a gradient reached them, as nothing holds them",
+  stale_gradient: "a gradient was left when they were frozen, so that the optimizer goes on",
   another_model: "another model trains them",
   written: "something else than an optimizer's apply wrote them",
   unmasked_update: "an update that doesn't go through the masks",

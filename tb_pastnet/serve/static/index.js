@@ -1,1 +1,1 @@
-import("./page-ZI3T2F7O.js");import("./chunk-SAFMVEIR.js");import("./chunk-I6E7X5UT.js");import("./chunk-ZB2UUDAU.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-ZI3T2F7O.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-GFKXIPER.js");import("./chunk-KXTXOFZD.js");import("./chunk-EEQ2LITV.js");import("./chunk-HPPWEXPO.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-GFKXIPER.js");async function t(){(await n).show(e)}export{t as render};

@@ -86,6 +86,7 @@ LEAKS = [
     (lambda parameters: torch.optim.AdamW(parameters, weight_decay=0.5), kept, None),
     (sgd(), only_what_is_trained, "stale_gradient"),
     (torch.optim.Adam, only_what_is_trained, "stale_gradient"),
+    (torch.optim.Adamax, only_what_is_trained, "stale_gradient"),
 ]
 
 

@@ -188,6 +188,18 @@ def test_axes_are_corrected_and_what_follows_is_said():
     assert roles == ["kernel", "bias", "scale", "bias", "statistic", "statistic", "kernel", "bias"]
 
 
+def test_parts_of_a_computed_weight_are_split_as_it_and_lie_in_its_layer():
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
+    network = network_of(nn.ModuleDict({"a": layer}))
+    channels = {weight.text.name: weight.axis.text for weight in network.weights}
+    parts = [f"parametrizations/weight/original{number}" for number in (0, 1)]
+    assert channels == {"weight": "0", "bias": "0", parts[0]: "0", parts[1]: "0"}
+    assert [(each.id, each.type, each.main) for each in network.layers] == [
+        ("a", "Linear", "a/weight")
+    ]
+    assert [weight.role for weight in network.weights] == ["kernel", "bias", "other", "other"]
+
+
 def test_what_has_no_values_of_its_own_is_skipped_with_a_reason():
     module = nn.Linear(2, 2)
     module.codes = nn.Parameter(torch.zeros(2, dtype=torch.int8), requires_grad=False)

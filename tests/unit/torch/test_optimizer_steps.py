@@ -62,6 +62,24 @@ def test_steps_of_optimizers_that_train_the_weights_are_counted(model):
     assert counted.count == 4
 
 
+def test_a_step_is_awaited_of_an_optimizer_that_is_given(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+
+    class Wrapper(torch.optim.Optimizer):
+        def __init__(self):
+            self.param_groups = optimizer.param_groups
+
+        def step(self, closure=None):
+            optimizer.step()
+
+    assert steps_of(model, optimizer)[0].skipped()
+    steps, _ = steps_of(model, Wrapper())
+    assert not steps.skipped()
+    update(model, optimizer)
+    assert not steps.skipped()
+    assert steps.skipped()
+
+
 def test_the_optimizer_that_made_a_step_last_trains_a_weight(model):
     first = torch.optim.SGD(model.parameters(), lr=0.5)
     second = torch.optim.SGD(model["a"].parameters(), lr=0.1)

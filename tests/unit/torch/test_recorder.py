@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import weakref
 
 import numpy as np
@@ -17,6 +18,8 @@ torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of 
 from torch import nn  # noqa: E402
 from torch.nn.utils import prune  # noqa: E402
 from torch.optim.optimizer import _global_optimizer_post_hooks  # noqa: E402
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 
 OPTIMIZERS = {
     "adadelta": torch.optim.Adadelta,
@@ -89,10 +92,15 @@ def test_a_training_goes_on_to_the_bit_as_without_a_recorder(name, tmp_path):
     assert run.steps.tolist() == [1, 3, 6, 9, 12]
 
 
-def test_a_compiled_training_goes_on_as_without_a_recorder(tmp_path):
+@pytest.mark.parametrize(
+    "backend",
+    ["eager", pytest.param("inductor", marks=[pytest.mark.prove, needs_compiler])],
+)
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated")  # torch's own
+def test_a_compiled_training_goes_on_as_without_a_recorder(backend, tmp_path):
     def compiled():
         torch._dynamo.reset()
-        return torch.compile(small(), backend="eager")
+        return torch.compile(small(), backend=backend)
 
     losses, _ = train(OPTIMIZERS["adamw"], build=compiled)
     assert train(OPTIMIZERS["adamw"], tmp_path, build=compiled)[0] == losses
@@ -155,12 +163,33 @@ class Loop:
 def test_a_step_that_a_scaler_skips_is_none(tmp_path):
     loop = Loop(tmp_path)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
-    for step in range(1, 6):
-        scaler.scale(loop.loss(float("inf") if step == 3 else 0.01)).backward()
+    for step in range(1, 7):
+        scaler.scale(loop.loss(float("inf") if step in (1, 4) else 0.01)).backward()
         scaler.step(loop.optimizer)
         scaler.update()
         loop.recorder.record(step)
-    assert loop.read(tmp_path).steps.tolist() == [1, 2, 4, 5]
+    assert loop.read(tmp_path).steps.tolist() == [2, 3, 5, 6]
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated")  # torch's own
+def test_a_compiled_step_of_an_optimizer_is_seen(tmp_path):
+    def run(logdir):
+        torch._dynamo.reset()
+        loop = Loop(tmp_path / "unused" if logdir is None else logdir)
+        if logdir is None:
+            loop.recorder.close()
+        step_compiled = torch.compile(loop.optimizer.step, backend="eager")
+        for step in range(1, 5):
+            loop.loss().backward()
+            step_compiled()
+            loop.recorder.record(step)
+        assert loop.recorder.notes.counts() == {}
+        loop.recorder.close()
+        return loop.model.weight.detach().numpy().tobytes()
+
+    assert run(None) == run(tmp_path / "a")
+    (run_read,) = pastnet.read(tmp_path / "a").runs.values()
+    assert run_read.steps.tolist() == [1, 2, 3, 4]
 
 
 def test_without_any_optimizer_of_torch_each_call_is_a_step(tmp_path):
@@ -172,17 +201,20 @@ def test_without_any_optimizer_of_torch_each_call_is_a_step(tmp_path):
     assert loop.read(tmp_path).steps.tolist() == [1, 2]
 
 
-def test_autocast_trains_as_without_a_recorder(tmp_path):
+def test_mixed_precision_trains_as_without_a_recorder(tmp_path):
     def run(logdir):
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127, backoff_factor=2.0**-30)
         loop = Loop(tmp_path / "unused" if logdir is None else logdir)
         if logdir is None:
             loop.recorder.close()
         for step in range(1, 6):
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                loss = loop.loss()
-            loss.backward()
-            loop.optimizer.step()
+                loss = loop.loss(1.0)
+            scaler.scale(loss).backward()
+            scaler.step(loop.optimizer)
+            scaler.update()
             loop.recorder.record(step)
+        assert scaler.get_scale() < 2.0**127  # a step was skipped
         loop.recorder.close()
         return loop.model.weight.detach().numpy().tobytes()
 
@@ -240,6 +272,14 @@ def test_arguments_that_cannot_be_used_are_refused(tmp_path):
     with pytest.raises(InvalidArgument, match=r"expected optimizer= a torch.optim.Optimizer or"):
         pastnet.torch.Recorder(tmp_path, small(), optimizer=0.1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_parameters_that_no_optimizer_trains_are_named_in_the_log(tmp_path):
+    model = small()
+    optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    with pastnet.torch.Recorder(tmp_path, model, optimizer) as recorder:
+        (note,) = recorder.notes.counts()
+    assert note.startswith("No optimizer trains '1/weight', '1/bias', '4/weight', though requires")
 
 
 def test_a_recorder_that_is_closed_leaves_no_hook(tmp_path):

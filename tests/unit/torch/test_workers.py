@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.errors import InvalidArgument
 
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 
@@ -51,3 +52,27 @@ def test_one_of_two_workers_writes_under_the_names_of_one(tmp_path, monkeypatch)
     (run,) = pastnet.read(tmp_path / "log").runs.values()
     assert run.steps.tolist() == [1, 2, 4, 6]
     assert list(run.variables) == ["weight", "bias"]
+
+
+@pytest.fixture
+def only_worker(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    meeting = f"file://{tmp_path}/meet"
+    torch.distributed.init_process_group("gloo", init_method=meeting, rank=0, world_size=1)
+    yield torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no workers")
+@pytest.mark.filterwarnings("ignore:FSDP:UserWarning")
+def test_weights_that_are_spread_over_workers_are_refused(only_worker, tmp_path):
+    fsdp = pytest.importorskip("torch.distributed.fsdp", reason="this torch has no FSDP")
+    layers = [torch.nn.Linear(3, 2) for _ in range(3)]
+    cpu = torch.device("cpu")
+    for spread in (
+        fsdp.fully_shard(layers[0], mesh=only_worker),
+        fsdp.FullyShardedDataParallel(layers[1], device_id=cpu),
+        fsdp.FullyShardedDataParallel(layers[2], device_id=cpu, use_orig_params=True),
+    ):
+        with pytest.raises(InvalidArgument, match=r"got a part of them: FSDP or a DTensor"):
+            pastnet.torch.Recorder(tmp_path / "log", spread)
