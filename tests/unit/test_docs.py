@@ -24,7 +24,9 @@ SAID = {
     "many_devices.md": "pruned: 0.5 leaks: []",
     "cloning.md": "out of sync: False\nin sync again: True",
     "numpy.md": "steps: [1, 5, 10, 15, 20] channels: 3\nviolations: 3",
-    "jax.md": "steps: [1, 5, 10, 15, 20]\nmoved although frozen: ['dense/kernel']",
+    "jax.md": (
+        "steps: [1, 5, 10, 15, 20]\nmoved although frozen: ['dense/kernel']\nscanned: [5, 10]"
+    ),
 }
 NEEDS = {"jax.md": ("jax", "optax")}
 
