@@ -186,10 +186,16 @@ def test_another_program_goes_on_from_a_checkpoint(tmp_path):
 
 def test_of_several_processes_the_first_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(jax, "process_index", lambda: 1)
-    params = mlp()
-    with Recorder(tmp_path / "run", params, every=1) as recorder:
-        recorder.record(1, params)
-        assert recorder.flush()
+    params, read = mlp(), []
+    with Recorder(tmp_path / "run", params, every=1, masks={"hidden": False, "out": True}) as each:
+        assert each._source._copies == {}
+        monkeypatch.setattr("tb_pastnet.jax.tree.Tree.read", read.append)
+        for step in range(1, 4):
+            each.record(step, params)
+        each.sync(params)
+        assert each.flush()
+        assert each.notes.counts() == {}
+    assert read == []
     assert not (tmp_path / "run").exists()
 
 
