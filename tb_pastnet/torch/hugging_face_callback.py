@@ -43,6 +43,7 @@ class HuggingFaceCallback(TrainerCallback):
         **_: object,
     ) -> None:
         """Begins a log, or a new lineage."""
+        self.on_train_end(args, state, control)  # of a training that was interrupted
         step = state.global_step
         self.recorder = Recorder(
             self._logdir, model, optimizer, initial_step=step, **self._settings

@@ -243,13 +243,13 @@ def test_another_structure_is_counted_once_and_never_raised(word, tmp_path, capl
     with Recorder(tmp_path, params, every=2) as recorder:
         for step in range(1, 5):
             recorder.record(step, params)
-        made = recorder.records
+        count = recorder.records
         for step in range(5, 9):
             recorder.record(step, change(params))
-        assert recorder.records == made
+        assert recorder.records == count
         for step in range(9, 13):
             recorder.record(step, params)
-        assert recorder.records > made
+        assert recorder.records > count
         notes = recorder.notes.counts()
     lines = [line for line in caplog.messages if "Make a new Recorder" in line]
     # Once for records, once for the copies before them.

@@ -70,6 +70,20 @@ def test_a_checkpoint_goes_on_in_the_log(tmp_path):
     assert run_in(tmp_path).steps.tolist() == [1, 4, 8, 9, 12, 16]
 
 
+def test_a_training_that_was_interrupted_is_closed_by_the_next(tmp_path):
+    class Interrupted(transformers.TrainerCallback):
+        def on_step_begin(self, args, state, control, **_):
+            if state.global_step == 3:
+                raise KeyboardInterrupt
+
+    callback = pastnet.torch.HuggingFaceCallback(tmp_path / "log", every=2)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path, callback, Interrupted())
+    train(tmp_path, callback)
+    run = run_in(tmp_path)
+    assert (run.steps.tolist(), len(run.lineages)) == ([1, 2, 4, 6, 8], 2)
+
+
 def test_a_violation_may_end_the_training(tmp_path):
     model = Model()
     model.layer.requires_grad_(False)
