@@ -46,6 +46,7 @@ class Facts:
         untrained: no optimizer that is known trains the weight.
         gradient_left: the optimizer made updates while the weight had a gradient, although its flag
             is set; None where that isn't known.
+        gradient: what moved has a gradient now, though it should have none.
         unmasked: the graph has an update of the variable that the masks don't go around.
         average: the optimizer's moving average of them, where it overwrites weights by it.
         decay: the optimizer's weight decay of this variable.
@@ -68,6 +69,7 @@ class Facts:
     elsewhere: bool = False
     untrained: bool = False
     gradient_left: bool | None = None
+    gradient: bool = False
     unmasked: bool = False
     average: Array | None = None
     decay: float = 0.0
@@ -197,6 +199,6 @@ TABLE = (
     Cause("momentum", (DECLARED,), _fades),
     Cause("stale_gradient", (DECLARED,), lambda facts: facts.gradient_left is True),
     Cause("another_model", (DECLARED,), lambda facts: facts.elsewhere and not facts.updates),
-    Cause("gradient", (DECLARED,), _grows),
+    Cause("gradient", (DECLARED,), lambda facts: facts.gradient or _grows(facts)),
     Cause("written", (DECLARED,), _still),
 )
