@@ -186,6 +186,7 @@ TABLE = (
     Cause("ema", (DECLARED, FLAG), _overwritten),
     Cause("weight_decay", (DECLARED, FLAG), _decays),
     Cause("unmasked_update", (ENFORCED,), lambda facts: facts.unmasked),
+    Cause("gradient", (DECLARED,), lambda facts: facts.gradient),
     Cause("loaded", (ENFORCED, DECLARED, FLAG), lambda facts: facts.assigned),
     Cause("written", (DECLARED,), lambda facts: facts.gradient_left is False),
     Cause("optimizer_replaced", (ENFORCED, DECLARED), lambda facts: facts.replaced),
@@ -199,6 +200,6 @@ TABLE = (
     Cause("momentum", (DECLARED,), _fades),
     Cause("stale_gradient", (DECLARED,), lambda facts: facts.gradient_left is True),
     Cause("another_model", (DECLARED,), lambda facts: facts.elsewhere and not facts.updates),
-    Cause("gradient", (DECLARED,), lambda facts: facts.gradient or _grows(facts)),
+    Cause("gradient", (DECLARED,), _grows),
     Cause("written", (DECLARED,), _still),
 )
