@@ -162,7 +162,8 @@ class _TorchOptimizerFacts:
         groups = [id(group) for group in self.optimizer.param_groups]
         number, rates = groups.index(id(self._group)), self._steps.rates
         first = self._steps.count - len(rates)
-        return lambda update: rates[update - first][number]
+        # Before a group was added it had no rate.
+        return lambda update: (*rates[update - first], *[0.0] * len(groups))[number]
 
     @property
     def betas(self) -> list[float]:

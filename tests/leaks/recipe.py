@@ -76,9 +76,13 @@ class Recipe:
         return first
 
 
-def run_of(recipe: Recipe, folder: Path) -> tuple[Moved, Any]:
-    """Carries a recipe out: what moved, and the run in its log."""
+def check(recipe: Recipe, folder: Path) -> None:
+    """Carries a recipe out, and compares what moved with what its log says."""
     watch = Watch(folder)
     recipe.program(watch)
     (run,) = pastnet.read(folder).runs.values()
-    return recipe.moved(watch), run
+    moved = recipe.moved(watch)
+    assert min(moved.values(), default=None) == recipe.begins
+    reported = {(each.variable, each.channel): each.first_step for each in run.violations}
+    assert reported == moved
+    assert {each.cause for each in run.violations} == {*filter(None, [recipe.moved_by])}

@@ -27,7 +27,14 @@ def _frozen(make: Optimizers, *, to_none: bool) -> Callable[[Watch], None]:
         model = network()
         optimizer = make(model.parameters())
         clear = lambda: optimizer.zero_grad(set_to_none=to_none)  # noqa: E731
-        train(watch, model, optimizer, FIRST, clear=clear, freeze=lambda: model[0].requires_grad_(False))
+        train(
+            watch,
+            model,
+            optimizer,
+            FIRST,
+            clear=clear,
+            freeze=lambda: model[0].requires_grad_(False),
+        )
 
     return program
 
@@ -37,7 +44,9 @@ def _muon(watch: Watch) -> None:
     optimizer = torch.optim.Muon([model[0].weight, model[2].weight], lr=0.02, weight_decay=0.0)
     names = ["0/weight"]
     clear = lambda: optimizer.zero_grad(set_to_none=False)  # noqa: E731
-    train(watch, model, optimizer, names, clear=clear, freeze=lambda: model[0].requires_grad_(False))
+    train(
+        watch, model, optimizer, names, clear=clear, freeze=lambda: model[0].requires_grad_(False)
+    )
 
 
 def _only_trained_cleared(watch: Watch) -> None:
@@ -49,7 +58,9 @@ def _only_trained_cleared(watch: Watch) -> None:
             if parameter.requires_grad:
                 parameter.grad = None
 
-    train(watch, model, optimizer, FIRST, clear=clear, freeze=lambda: model[0].requires_grad_(False))
+    train(
+        watch, model, optimizer, FIRST, clear=clear, freeze=lambda: model[0].requires_grad_(False)
+    )
 
 
 def _between_backward_and_step(watch: Watch) -> None:
@@ -241,7 +252,9 @@ def _of(name: str, program: Callable[[Watch], None], advice: str, **settings: An
 
 def _zeroed(name: str, make: Optimizers, moved_by: str) -> Recipe:
     text = f"`requires_grad_(False)` in mid-training, `zero_grad(set_to_none=False)`: {name}"
-    return _of(text, _frozen(make, to_none=False), NONE, moved_by=moved_by, begins=NEXT, since=FROZEN_AT)
+    return _of(
+        text, _frozen(make, to_none=False), NONE, moved_by=moved_by, begins=NEXT, since=FROZEN_AT
+    )
 
 
 RECIPES = [

@@ -44,7 +44,9 @@ def values_of(model: nn.Module, names: Iterable[str]) -> dict[str, Any]:
 def _tensor(model: Any, path: list[str]) -> torch.Tensor:
     for part in path[:-1]:
         model = getattr(model, part)
-    return model.get_parameter(path[-1]) if path[-1] in model._parameters else getattr(model, path[-1])
+    return (
+        model.get_parameter(path[-1]) if path[-1] in model._parameters else getattr(model, path[-1])
+    )
 
 
 def train(

@@ -235,7 +235,15 @@ def _multiplied(*, always: bool) -> Callable[[Watch], None]:
 
         prune_now()
         changes = prune_now if always else None
-        train(watch, model, SGD(model.parameters(), 0.1), PRUNED, kept=ZEROS, since=0, on_updated=changes)
+        train(
+            watch,
+            model,
+            SGD(model.parameters(), 0.1),
+            PRUNED,
+            kept=ZEROS,
+            since=0,
+            on_updated=changes,
+        )
 
     return program
 
