@@ -44,7 +44,9 @@ _ATTENTION = {
 
 
 # Of torch: outputs come first, and gates, heads and groups lie one behind the other there.
-_OUT_FIRST = {"weight": _FIRST, "bias": _FIRST}
+# What `weight_norm` and `spectral_norm` of old keep in place of a weight is split as it.
+_PARTS = ("weight_g", "weight_v", "weight_orig")
+_OUT_FIRST = dict.fromkeys(("weight", "bias", *_PARTS), _FIRST)
 _OUT_SECOND = {"weight": _Rule((0, 1), parted=True), "bias": _FIRST}
 _STATISTICS = {**_OUT_FIRST, "running_mean": _FIRST, "running_var": _FIRST}
 _STACKED_HEADS = {

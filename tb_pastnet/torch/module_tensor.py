@@ -59,9 +59,8 @@ class ModuleTensor:
     @property
     def mask(self) -> Any:
         """The mask that prunes it, a tensor of 0 and 1; None where it isn't pruned."""
-        mask = self.owner._buffers.get(f"{self.key}_mask")
-        if mask is not None or "parametrizations" not in self.owner._modules:
-            return mask
+        if f"{self.key}_orig" in self.owner._parameters:
+            return self.owner._buffers.get(f"{self.key}_mask")
         return next((each.mask for each in self.made_of or () if is_mask(each)), None)
 
     @property

@@ -118,7 +118,7 @@ class Recorder(Recording):
         self._declare(masks, kept)
         audited = None
         if audit and source.writes:
-            audited = audit_of(recorded.weights, self._steps, self._declared)
+            audited = audit_of(recorded.weights, self._steps, failures, self._declared)
         start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(

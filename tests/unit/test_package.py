@@ -81,7 +81,7 @@ def test_importing_loads_neither_tensorflow_nor_tensorboard():
     done = python(
         "import sys, tb_pastnet\n"
         "print(*sorted({m.split('.')[0] for m in sys.modules} & "
-        "{'tensorflow', 'keras', 'tensorboard', 'numpy', 'werkzeug'}))"
+        "{'tensorflow', 'keras', 'torch', 'jax', 'tensorboard', 'numpy', 'werkzeug'}))"
     )
     assert (done.stdout.strip(), done.stderr) == ("", "")
 

@@ -32,6 +32,7 @@ from tb_pastnet.errors import InvalidArgument
         ("BatchNormalization", "moving_variance", (8,), "0", 8),
         ("Linear", "weight", (8, 4), "0", 8),
         ("Conv2d", "weight", (8, 2, 3, 3), "0", 8),
+        ("Conv1d", "weight_v", (8, 2, 3), "0", 8),
         ("ConvTranspose2d", "weight", (2, 8, 3, 3), "1", 8),
         ("Embedding", "weight", (100, 16), "0", 100),
         ("LSTM", "weight_ih", (32, 3), "0 mod 8", 8),

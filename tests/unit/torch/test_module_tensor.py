@@ -74,6 +74,21 @@ def test_to_look_at_a_spectral_norm_does_not_make_it_go_on():
     np.testing.assert_array_equal(value, layer.eval().weight.detach())
 
 
+def test_what_is_in_eval_stays_so():
+    layer = parametrizations.spectral_norm(nn.Linear(3, 2)).eval()
+    entries_of(layer)["weight"].value()
+    assert not any(module.training for module in layer.modules())
+
+
+def test_a_mask_of_a_users_own_is_a_buffer_like_others():
+    layer = nn.Linear(3, 2)
+    layer.register_buffer("weight_mask", torch.zeros(2, 3))
+    entries = entries_of(layer)
+    assert entries.keys() == {"weight", "bias", "weight_mask"}
+    assert entries["weight"].mask is None
+    assert entries["weight"].value() is layer.weight
+
+
 def test_a_parameter_that_is_replaced_is_read_where_it_was():
     layer = nn.Linear(2, 2)
     entry = entries_of(layer)["weight"]

@@ -120,6 +120,15 @@ def test_parameters_that_no_optimizer_has_are_named(model):
     assert steps_of(model, optimizer)[0].left_out(weights) == []
 
 
+def test_of_a_computed_weight_its_parts_are_looked_for():
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+    gains, direction = layer.parametrizations.weight.parameters()
+    gains.requires_grad_(False)
+    optimizer = torch.optim.SGD([direction, layer.bias])
+    steps, _ = steps_of(layer, optimizer)
+    assert steps.left_out(network_of(layer).weights) == []
+
+
 def test_what_fails_in_a_step_is_counted_and_hurts_nothing(model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     _, failures = steps_of(model, optimizer)

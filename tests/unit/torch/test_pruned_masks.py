@@ -8,7 +8,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 
 from torch import nn  # noqa: E402
-from torch.nn.utils import prune  # noqa: E402
+from torch.ao.pruning import FakeSparsity  # noqa: E402
+from torch.nn.utils import parametrize, prune  # noqa: E402
 
 from tb_pastnet.record.masks.declared_masks import declared_table  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
@@ -41,3 +42,13 @@ def test_each_change_of_a_mask_has_a_version():
     assert changed()
     assert not find().masked
     assert find().read("weight")[0].all()
+
+
+def test_a_sparsifier_may_come_later():
+    module = nn.Linear(3, 2)
+    find = masks_in(network_of(module).weights)
+    version = find().version
+    mask = torch.tensor([[1.0, 0, 1], [0, 1, 1]])
+    parametrize.register_parametrization(module, "weight", FakeSparsity(mask))
+    assert find().version != version
+    np.testing.assert_array_equal(find().read("weight")[0], mask.numpy() == 1)

@@ -264,6 +264,22 @@ def test_freezing_while_it_is_recorded(tmp_path):
     assert run.variables["0/weight"].trainable.any(1).tolist() == [True, True, False, False]
     # Statistics aren't held: they move with what comes in.
     assert run.variables["1/running_mean"].delta_norm[-1].all()
+    assert run.variables["1/running_mean"].trainable.all()
+
+
+@pytest.mark.parametrize("audit", [True, False])
+def test_what_is_frozen_is_audited_unless_that_is_not_wanted(audit, tmp_path):
+    loop = Loop(tmp_path, audit=audit)
+    loop.update(1)
+    loop.model.weight.requires_grad_(False)
+    loop.update(2)
+    with torch.no_grad():
+        loop.model.weight[1] += 1
+    loop.update(3)
+    assert loop.recorder.alerts.violated == audit
+    (violation,) = loop.read(tmp_path).violations  # without an audit what the records show
+    assert (violation.variable, violation.channel) == ("weight", 1)
+    assert violation.cause == ("loaded" if audit else "unknown")
 
 
 def test_arguments_that_cannot_be_used_are_refused(tmp_path):
