@@ -12,7 +12,7 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
-from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit, CauseFinder
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
@@ -105,6 +105,7 @@ class ArrayRecorder(Recording):
         masks: Declared,
         kept: Declared,
         *,
+        causes: CauseFinder | None = None,
         audit: bool = True,
         on_violation: Wish = LOG,
         log: Log | None = None,
@@ -116,7 +117,7 @@ class ArrayRecorder(Recording):
         table, start = self._table, source.network.origin() if source.writes else ""
         audited = None
         if audit and source.writes:
-            held = _DeclaredAudit(source.network.weights, DecayByNumbers())
+            held = _DeclaredAudit(source.network.weights, causes or DecayByNumbers())
             audited = Audit(held, lambda: table)
         failures = Failures()
         tracker = MaskTracker(

@@ -48,6 +48,7 @@ class Facts:
             is set; None where that isn't known.
         gradient: what moved has a gradient now, though it should have none.
         unmasked: the graph has an update of the variable that the masks don't go around.
+        stateless: the optimizer keeps nothing of the variable, though it does of others.
         average: the optimizer's moving average of them, where it overwrites weights by it.
         decay: the optimizer's weight decay of this variable.
         rates: learning rates of each update in which they may have moved; several where it isn't
@@ -71,6 +72,7 @@ class Facts:
     gradient_left: bool | None = None
     gradient: bool = False
     unmasked: bool = False
+    stateless: bool = False
     average: Array | None = None
     decay: float = 0.0
     rates: Sequence[Array] = ()
@@ -202,4 +204,5 @@ TABLE = (
     Cause("another_model", (DECLARED,), lambda facts: facts.elsewhere and not facts.updates),
     Cause("gradient", (DECLARED,), _grows),
     Cause("written", (DECLARED,), _still),
+    Cause("unmasked_update", (DECLARED,), lambda facts: facts.stateless),
 )
