@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-for package in ("jax", "optax", "flax", "equinox"):
-    pytest.importorskip(package, reason=f"{package} isn't installed")
+VERSIONS = {"jax": "0.6", "optax": "0.2.6", "flax": "0.11", "equinox": "0.11"}
+for package, version in VERSIONS.items():
+    pytest.importorskip(package, version, reason=f"{package} {version} isn't installed")
 
 from tests.leaks.jax_recipes import RECIPES  # noqa: E402
 from tests.leaks.recipe import Recipe, check  # noqa: E402

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
+pytest.importorskip("torch", "2.9", reason="torch isn't installed, or has no Muon")
 
-from tests.leaks.recipe import Recipe, check  # noqa: E402
-from tests.leaks.torch_flags import RECIPES as BY_FLAGS  # noqa: E402
-from tests.leaks.torch_masks import RECIPES as BY_MASKS  # noqa: E402
+from tests.leaks.recipe import Recipe, check
+from tests.leaks.torch_flags import RECIPES as BY_FLAGS
+from tests.leaks.torch_masks import RECIPES as BY_MASKS
 
 RECIPES = [*BY_FLAGS, *BY_MASKS]
 

@@ -268,12 +268,12 @@ RECIPES = [
         _muon, NONE, stays={"0/weight": None}, moved_by="momentum", begins=NEXT, since=FROZEN_AT,
     ),
     _of(
-        "The same under SGD with momentum and weight decay, `zero_grad()`",
+        "`requires_grad_(False)` in mid-training, `zero_grad()`: SGD with momentum and weight decay",
         _frozen(lambda p: SGD(p, 0.1, momentum=0.9, weight_decay=0.1), to_none=True),
         "without a gradient the optimizer passes over it", since=FROZEN_AT,
     ),
     _of(
-        "The same under AdamW, `zero_grad()`",
+        "`requires_grad_(False)` in mid-training, `zero_grad()`: AdamW",
         _frozen(lambda p: torch.optim.AdamW(p, weight_decay=0.5), to_none=True),
         "without a gradient the optimizer passes over it", since=FROZEN_AT,
     ),
@@ -306,7 +306,7 @@ RECIPES = [
         "copy back only what is trained", moved_by="loaded", begins=5, since=FROZEN_AT,
     ),
     _of(
-        "The same of what was frozen from the start", _average(0),
+        "`swa_utils.AveragedModel`, an EMA of what was frozen from the start, copied back", _average(0),
         "the average of equal values is that value",
     ),
     _of(
@@ -340,7 +340,7 @@ RECIPES = [
         NONE, stays=PARTS, moved_by="momentum", begins=NEXT, since=FROZEN_AT,
     ),
     _of(
-        "The same, `zero_grad()`", _weight_norm(to_none=True),
+        "A `weight_norm` layer, frozen, `zero_grad()`", _weight_norm(to_none=True),
         "without a gradient the optimizer passes over it", stays=PARTS, since=FROZEN_AT,
     ),
     _of(

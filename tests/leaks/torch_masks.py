@@ -255,7 +255,7 @@ def _of(name: str, program: Callable[[Watch], None], advice: str, **settings: An
 
 RECIPES = [
     _of("A hook that zeroes rows of a gradient, Adam, from the start", _hooked(ADAM), "its averages of them stay zero"),
-    _of("The same under AdamW", _hooked(lambda p: ADAMW(p, weight_decay=0.1)), f"`weight_decay=0` for that weight, or {PUT_BACK}", moved_by="weight_decay", begins=1),
+    _of("A hook that zeroes rows of a gradient, AdamW, from the start", _hooked(lambda p: ADAMW(p, weight_decay=0.1)), f"`weight_decay=0` for that weight, or {PUT_BACK}", moved_by="weight_decay", begins=1),
     _of("A hook that zeroes rows of a gradient, Adam, in mid-training", _hooked(ADAM, FROZEN_AT), PUT_BACK, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
     _of("`weight.grad[rows] = 0` in mid-training, SGD with momentum", _set_to_zero(lambda p: SGD(p, 0.1, momentum=0.9), since=FROZEN_AT), PUT_BACK, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
     _of("`weight.grad[rows] = 0`, SGD with weight decay", _set_to_zero(lambda p: SGD(p, 0.1, weight_decay=0.1)), f"`weight_decay=0` for that weight, or {PUT_BACK}", moved_by="weight_decay", begins=1),
@@ -264,11 +264,11 @@ RECIPES = [
     _of("Values put back under `torch.no_grad()` behind each step, Adam", _put_back(behind=True), "exact under every optimizer"),
     _of("Values put back before each step, Adam", _put_back(behind=False), PUT_BACK, moved_by="gradient", begins=1),
     _of("Rows of old tokens of an `Embedding` zeroed in `.grad`, Adam, from the start", _new_tokens(ADAM), "its averages of them stay zero", stays={"0/weight": OLD}),
-    _of("The same under AdamW", _new_tokens(lambda p: ADAMW(p, weight_decay=0.1)), "`weight_decay=0` for the embedding", stays={"0/weight": OLD}, moved_by="weight_decay", begins=1),
+    _of("Rows of old tokens of an `Embedding` zeroed in `.grad`, AdamW", _new_tokens(lambda p: ADAMW(p, weight_decay=0.1)), "`weight_decay=0` for the embedding", stays={"0/weight": OLD}, moved_by="weight_decay", begins=1),
     _of("`padding_idx` of a loaded `Embedding`, Adam", _padding(ADAM), "its row gets no gradient", stays={"0/weight": PAD}),
-    _of("The same under AdamW", _padding(lambda p: ADAMW(p, weight_decay=0.1)), "`weight_decay=0` for the embedding", stays={"0/weight": PAD}, moved_by="weight_decay", begins=1),
+    _of("`padding_idx` of a loaded `Embedding`, AdamW", _padding(lambda p: ADAMW(p, weight_decay=0.1)), "`weight_decay=0` for the embedding", stays={"0/weight": PAD}, moved_by="weight_decay", begins=1),
     _of("A group with `lr=0`, AdamW", _groups(None), "decay is multiplied by the rate", stays=FIRST),
-    _of("The same under `OneCycleLR`, which sets the rate of all groups", _groups(_one_cycle), "`max_lr=` by groups, or `requires_grad_(False)`", stays=FIRST, moved_by="gradient", begins=1),
+    _of("A group with `lr=0` under `OneCycleLR`, which sets the rate of all groups", _groups(_one_cycle), "`max_lr=` by groups, or `requires_grad_(False)`", stays=FIRST, moved_by="gradient", begins=1),
     _of("`detach()` in mid-training, `zero_grad(set_to_none=False)`, Adam", _detached(ADAM, to_none=False), "`zero_grad()` with its default", stays=FIRST, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
     _of("`detach()` in mid-training, `zero_grad()`, AdamW", _detached(ADAMW, to_none=True), "without a gradient the optimizer passes over it", stays=FIRST, since=FROZEN_AT),
     _of("`0.0 * loss` of what is frozen, AdamW", _times_zero, "leave the term out", stays={"0/weight": None}, moved_by="weight_decay", begins=1),

@@ -135,6 +135,6 @@ RECIPES = [
     _of("`BaseFinetuning.freeze(…)`: `train_bn=True` is its default", "Lightning", _frozen_but_norms, "`train_bn=False`", NORM, moved_by="gradient", begins=1),
     _of("`BackboneFinetuning` that unfreezes an epoch too early", "Lightning", _unfrozen_early, "`unfreeze_backbone_at_epoch=` counts from 0", LINEAR, moved_by="gradient", begins=5),
     _of("LoRA beside a frozen base, AdamW over all parameters", "PEFT", _adapted(torch.float32, merged=False), "the base needs no gradient", BASE),
-    _of("The same in bfloat16", "PEFT", _adapted(torch.bfloat16, merged=False), "the base needs no gradient", BASE),
+    _of("LoRA beside a frozen base in bfloat16", "PEFT", _adapted(torch.bfloat16, merged=False), "the base needs no gradient", BASE),
     _of("`merge_adapter()` and `unmerge_adapter()` in bfloat16", "PEFT", _adapted(torch.bfloat16, merged=True), "merge a copy", BASE, moved_by="written", begins=5, since=3),
 ]  # fmt: skip

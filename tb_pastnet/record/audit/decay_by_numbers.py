@@ -11,7 +11,7 @@ from tb_pastnet.record.audit.freeze_audit import CauseFinder
 from tb_pastnet.record.audit.optimizer_facts import SAMPLE
 
 _ENOUGH = 4
-"""Elements of which it is no chance that all shrink by one factor: random ones do 3 times in 10^5."""
+"""Elements of which it is no chance that all shrink by one factor: 3 of 10⁵ random moves do so."""
 
 
 class DecayByNumbers(CauseFinder):
