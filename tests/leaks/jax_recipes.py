@@ -59,6 +59,7 @@ def train(
     *,
     losses: tuple[Callable[[Params], Any], Callable[[Params], Any]] = (loss_of, loss_of),
     of_gradients: Callable[[Params], Params] = lambda gradients: gradients,
+    always: Callable[[Params, Params], Params] = lambda params, _: params,
     on_updated: Mapping[int, Callable[[Params], Params]] | None = None,
     masks: Any = MASKS,
     since: int = 0,
@@ -69,6 +70,7 @@ def train(
         optimizer: what makes updates of gradients.
         losses: what is differentiated.
         of_gradients: what is done to gradients, behind the step `since`.
+        always: what is made of the updated parameters, and those before, in each step.
         on_updated: what is done to the parameters behind a step.
         masks: what is declared behind the step `since`.
         since: 0, or `FROZEN_AT`.
@@ -78,7 +80,7 @@ def train(
         gradients = jax.grad(losses[number > FROZEN_AT])(params)
         gradients = of_gradients(gradients) if number > since else gradients
         updates, state = optimizer.update(gradients, state, params)
-        return optax.apply_updates(params, updates), state  # type: ignore[return-value]
+        return always(optax.apply_updates(params, updates), params), state
 
     def program(watch: Watch) -> None:
         params = network()
@@ -128,6 +130,10 @@ def _averages(params: Params) -> Params:
 
 def _decayed(optimizer: optax.GradientTransformation) -> optax.GradientTransformation:
     return optax.chain(optimizer, optax.add_decayed_weights(-1e-3))
+
+
+def _put_back(params: Params, old: Params) -> Params:
+    return {**params, "body": old["body"]}
 
 
 ADAM, ADAMW = optax.adam(1e-2), optax.adamw(1e-2, weight_decay=0.1)
@@ -253,6 +259,7 @@ RECIPES = [
     _of("A channel's gradients times zero, `adam`, in mid-training", train(ADAM, of_gradients=_zeroed_channel, masks=CHANNEL, since=FROZEN_AT), "put the values back, or zero the updates", stays={"body/kernel": HELD}, moved_by="momentum", begins=FROZEN_AT + 1, since=FROZEN_AT),
     _of("A channel that the optimizer doesn't know to be frozen, `adam`", train(ADAM, masks=CHANNEL), "zero the updates", stays={"body/kernel": HELD}, moved_by="gradient", begins=1),
     _of("Labels of `partition` that miss the bias", train(MISSPELT), "label layers", moved_by="gradient", begins=1, stays=BODY),
+    _of("Old leaves put back behind each update, `adamw`", train(ADAMW, always=_put_back), "exact under every optimizer"),
     _of("An EMA (`incremental_update`) copied back over all", train(TRAINED_ONLY, on_updated={5: _averages}), "copy back only what is trained", moved_by="unmasked_update", begins=5),
     _of("Another checkpoint restored in mid-training", train(TRAINED_ONLY, on_updated={5: _load}), "restore, then freeze", moved_by="unmasked_update", begins=5),
     _of("`nnx.Optimizer(model, adamw, wrt=` of the head `)`", _nnx(nnx.All(nnx.Param, _of_head), stop=False), "the optimizer never had them", framework="Flax NNX"),

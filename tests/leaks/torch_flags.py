@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations, prune
 
+import tb_pastnet as pastnet
 from tests.leaks.recipe import Recipe, Watch
-from tests.leaks.torch_loop import FROZEN_AT, loss_of, network, rows, train
+from tests.leaks.torch_loop import FROZEN_AT, STEPS, loss_of, network, rows, train
 
 FIRST = {"0/weight": None, "0/bias": None}
 Optimizers = Callable[[Any], torch.optim.Optimizer]
@@ -241,6 +242,34 @@ def _pruned(watch: Watch) -> None:
     train(watch, model, optimizer, ["0/weight"])
 
 
+def _adversaries(watch: Watch) -> None:
+    """Each of two networks is frozen while the other one makes its step."""
+    model = nn.ModuleDict({"generator": network(), "discriminator": network()})
+    optimizers = {name: torch.optim.Adam(part.parameters(), 0.01) for name, part in model.items()}
+    with pastnet.torch.Recorder(watch.folder, model, [*optimizers.values()], every=1) as recorder:
+        for step in range(1, STEPS + 1):
+            for name in ("discriminator", "generator"):
+                for other, part in model.items():
+                    part.requires_grad_(other == name)
+                optimizers[name].zero_grad()
+                (loss_of(model["discriminator"]) + loss_of(model["generator"])).backward()
+                optimizers[name].step()
+            recorder.record(step)
+
+
+def _unfrozen(watch: Watch) -> None:
+    """A layer is unfrozen, and only then given to the optimizer."""
+    model = network()
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.AdamW(model[2].parameters(), 0.01)
+
+    def unfreeze() -> None:
+        model[0].requires_grad_(True)
+        optimizer.add_param_group({"params": list(model[0].parameters())})
+
+    train(watch, model, optimizer, [], freeze=unfreeze)
+
+
 SGD, ADAM = torch.optim.SGD, torch.optim.Adam
 NEXT = FROZEN_AT + 1
 
@@ -351,6 +380,14 @@ RECIPES = [
     _of(
         "`prune.custom_from_mask` under AdamW", _pruned,
         "`weight_orig` decays, and the layer computes with zeros",
-        stays={"0/weight": rows((4, 3), 1)},
+        stays={"0/weight": rows((4, 3), 1)}, pruned=True,
+    ),
+    _of(
+        "A discriminator that is frozen while the generator makes its step", _adversaries,
+        "each is held only in the other's step", stays={},
+    ),
+    _of(
+        "Gradual unfreezing: `requires_grad_(True)` and `add_param_group`", _unfrozen,
+        "what trains again isn't held", stays={},
     ),
 ]  # fmt: skip
