@@ -10,7 +10,7 @@ import jax
 
 from tb_pastnet.jax.recorded_leaves import AxisOverrides, network_of
 from tb_pastnet.jax.state_causes import StateCauses
-from tb_pastnet.jax.tree import Tree, by_name
+from tb_pastnet.jax.tree import Tree, by_name, leaves
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
 from tb_pastnet.record.overhead_timer import OUTSIDE
@@ -107,7 +107,7 @@ class Recorder(ArrayRecorder):
         self._tree = Tree(params)
         self._rate = learning_rate
         self._given_rate: Any = None
-        self._causes = StateCauses()
+        self._causes = StateCauses(leaf.name for leaf in leaves(params))
         with self._tree.seen(params), self._causes.given(opt_state):
             network = network_of(params, self._tree, variables, channel_axis, follows)
             packages, writes = ("jax", "flax", "optax"), jax.process_index() == 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_pastnet.jax.tree import leaves
+from tb_pastnet.jax.tree import Leaf, leaves
 from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Facts
 from tb_pastnet.record.audit.comparison import Ints
@@ -26,8 +26,10 @@ class StateCauses(DecayByNumbers):
     In a state of optax that is each array whose path ends with that of a leaf, of its shape.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
         self._state: Any = None
+        self._leaves: dict[str, list[Leaf]] | None = None
         self._begun: dict[str, tuple[Ints, Slots]] = {}
 
     @contextmanager
@@ -37,7 +39,7 @@ class StateCauses(DecayByNumbers):
         try:
             yield
         finally:
-            self._state = None
+            self._state = self._leaves = None
 
     def begin(self, held: Sequence[HeldArray]) -> None:
         """See `CauseFinder`."""
@@ -61,16 +63,30 @@ class StateCauses(DecayByNumbers):
             return facts
         positions, begun = self._begun[held.name]
         current = self._slots(held, positions)
-        others = any(np.ndim(leaf.value) for leaf in leaves(self._state))
+        others = bool(self._of_names())
         # No update of optax heeds what is only said to be held.
         facts = replace(facts, held_by=DECLARED, updates=1, stateless=others and not current)
         slots = {name: (begun[name], slot) for name, slot in current.items() if name in begun}
         return replace(facts, slots=slots)
 
     def _slots(self, held: HeldArray, positions: Ints) -> Slots:
-        end, shape = f"/{held.name}", held.weight.shape
+        shape = held.weight.shape
         return {
-            leaf.name.removesuffix(end): np.array(np.asarray(leaf.value).reshape(-1)[positions])
-            for leaf in leaves(self._state)
-            if leaf.name.endswith(end) and np.shape(leaf.value) == shape
+            leaf.name.removesuffix(held.name): np.array(
+                np.asarray(leaf.value).reshape(-1)[positions]
+            )
+            for leaf in self._of_names().get(held.name, ())
+            if np.shape(leaf.value) == shape
         }
+
+    def _of_names(self) -> dict[str, list[Leaf]]:
+        """The arrays of the state, by the longest name that their path ends with; else by ""."""
+        if self._leaves is None:
+            self._leaves = {}
+            for leaf in leaves(self._state):
+                parts = leaf.name.split("/")
+                ends = ("/".join(parts[start:]) for start in range(len(parts)))
+                name = next((end for end in ends if end in self._names), "")
+                if np.ndim(leaf.value):
+                    self._leaves.setdefault(name, []).append(leaf)
+        return self._leaves

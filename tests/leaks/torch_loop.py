@@ -77,7 +77,8 @@ def train(
     """
     names = list(names)
     with pastnet.torch.Recorder(watch.folder, model, optimizer, every=1) as recorder:
-        if since == 0:
+        declared = masks is not None or kept is not None
+        if declared and since == 0:
             recorder.declare(masks, kept)
         watch.keep(0, values_of(model, names))
         for step in range(1, steps + 1):
@@ -92,7 +93,7 @@ def train(
             recorder.record(step)
             if step == FROZEN_AT:
                 freeze()
-            if step == since:
+            if declared and step == since:
                 recorder.declare(masks, kept)
             watch.keep(step, values_of(model, names))
 

@@ -78,6 +78,32 @@ def test_what_is_declared_anew_is_compared_with_the_state_of_then(tmp_path):
     assert {violation.cause for violation in run.violations} == {"momentum"}
 
 
+def test_more_that_is_held_is_compared_with_the_state_of_then(tmp_path):
+    moved = {**START, "body": {"w": START["body"]["w"] + 1}}
+    some = {"body": {"w": np.arange(6).reshape(2, 3) < 3}, "w": True}
+    with pastnet.jax.Recorder(
+        tmp_path, START, every=1, masks=some, opt_state=state(SLOT * 0)
+    ) as recorder:
+        recorder.declare(START, masks=MASKS, opt_state=state(SLOT))
+        recorder.record(1, moved, opt_state=state(SLOT * 0.9))
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {violation.cause for violation in run.violations} == {"momentum"}
+
+
+def test_a_leaf_does_not_take_the_slots_of_another_whose_path_ends_alike(tmp_path):
+    moved = {**START, "w": START["w"] + SLOT}
+    own, others = {"mu": {"w": SLOT}}, {"mu": {"body": {"w": SLOT}}}
+    for number, (given, expected) in enumerate(((own, "gradient"), (others, "unmasked_update"))):
+        begun = {"mu": {"body": {"w": SLOT * 0}, "w": SLOT * 0}} if number == 0 else others
+        folder = tmp_path / str(number)
+        with pastnet.jax.Recorder(
+            folder, START, every=1, masks={"body": True, "w": False}, opt_state=begun
+        ) as recorder:
+            recorder.record(1, moved, opt_state=given)
+        (run,) = pastnet.read(folder).runs.values()
+        assert {violation.cause for violation in run.violations} == {expected}
+
+
 def test_nothing_of_a_state_is_held(tmp_path):
     class Slots(dict):
         pass

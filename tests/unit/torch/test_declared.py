@@ -58,6 +58,7 @@ def test_a_whole_weight_and_a_pattern(tmp_path):
 def test_what_is_declared_later_is_held_from_then_on(tmp_path):
     run = recorded(tmp_path, lambda _, recorder: recorder.declare(masks={"0.weight": FREE}))
     assert moved(run) == {("0/weight", 1, 3, 3)}
+    assert run.variables["0/weight"].trainable[:, 1].tolist() == [1, 1, 0, 0, 0]
 
 
 def test_what_is_released_is_no_violation(tmp_path):
@@ -79,6 +80,16 @@ def test_declared_masks_stand_beside_those_of_pruning(tmp_path):
     run = recorded(tmp_path, change, masks={"0.weight": FREE})
     np.testing.assert_array_equal(run.variables["0/weight"].kept[-1], [1, 1, 0, 1])
     np.testing.assert_array_equal(run.variables["0/weight"].trainable[-1], [1, 0, 0, 1])
+
+
+def test_what_is_declared_pruned_stands_beside_it_too(tmp_path):
+    other = np.roll(FREE, 1, axis=0)
+
+    def change(model, _):
+        prune.custom_from_mask(model[0], "weight", torch.from_numpy(other))
+
+    run = recorded(tmp_path, change, kept={"0.weight": FREE})
+    np.testing.assert_array_equal(run.variables["0/weight"].kept[-1], [1, 0, 0, 1])
 
 
 def test_pruned_weights_may_be_zeros_of_either_sign(tmp_path):

@@ -135,17 +135,16 @@ def test_a_scalar_has_slots():
     assert {violation.cause for violation in audit.violations} == {"momentum"}
 
 
-def test_weight_decay_is_computed_of_a_group_that_is_added_later():
-    training = Training(sgd(weight_decay=0.1), every=5, clear=kept)
+def test_the_rate_of_a_group_is_read_that_was_added_between_two_checks():
+    training = Training(sgd(), every=5, clear=kept)
     (group,) = training.optimizer.param_groups
     first = group["params"][:2]
     del group["params"][:2]
-    add = {"params": first, "weight_decay": 0.1}
     calls = iter(range(16))
 
     def clear(optimizer):
-        if next(calls) == 3:
-            optimizer.add_param_group(add)
+        if next(calls) == 8:
+            optimizer.add_param_group({"params": first, "weight_decay": 0.1})
         kept(optimizer)
 
     training.clear = clear
