@@ -9,7 +9,8 @@ from typing import Any
 import jax
 
 from tb_pastnet.jax.recorded_leaves import AxisOverrides, network_of
-from tb_pastnet.jax.tree import Tree, by_name
+from tb_pastnet.jax.state_causes import StateCauses
+from tb_pastnet.jax.tree import Tree, by_name, leaves
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
 from tb_pastnet.record.overhead_timer import OUTSIDE
@@ -52,6 +53,7 @@ class Recorder(ArrayRecorder):
             prefix of one, or a function that makes it of params. An array of 0 and 1 says it of
             each element. Nothing here holds what is False: it is compared bitwise with what it was.
         kept: the same for pruning: 0 where weights are pruned, and so should be zero.
+        opt_state: the optimizer's state now, as `record` gets it.
         audit: whether each record compares what is declared so with what it was. That takes one
             more copy of these weights.
         budget: a share of the training's time, such as 0.01: records that are due are left out so
@@ -93,6 +95,7 @@ class Recorder(ArrayRecorder):
         initial_step: int | None = None,
         masks: Masks = None,
         kept: Masks = None,
+        opt_state: Any = None,
         audit: bool = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
@@ -104,7 +107,8 @@ class Recorder(ArrayRecorder):
         self._tree = Tree(params)
         self._rate = learning_rate
         self._given_rate: Any = None
-        with self._tree.seen(params):
+        self._causes = StateCauses(leaf.name for leaf in leaves(params))
+        with self._tree.seen(params), self._causes.given(opt_state):
             network = network_of(params, self._tree, variables, channel_axis, follows)
             packages, writes = ("jax", "flax", "optax"), jax.process_index() == 0
             super().__init__(
@@ -113,6 +117,7 @@ class Recorder(ArrayRecorder):
                 schedule,
                 by_name(params, masks, "masks"),
                 by_name(params, kept, "kept"),
+                causes=self._causes,
                 audit=audit,
                 on_violation=on_violation,
                 log=log,
@@ -122,7 +127,7 @@ class Recorder(ArrayRecorder):
 
     # Each call says what the weights are now: there is nothing that could be asked for it later.
     def record(  # type: ignore[override]
-        self, step: int, params: Any, learning_rate: Any = None
+        self, step: int, params: Any, learning_rate: Any = None, opt_state: Any = None
     ) -> None:
         """Tells that an update was made. Call it after each: it knows when a record is due.
 
@@ -131,8 +136,10 @@ class Recorder(ArrayRecorder):
             params: the pytree now, of the same structure as at the beginning.
             learning_rate: that of the update, a number or an array of one, such as
                 `optax.tree.get(opt_state, "learning_rate")`. None: that of the constructor.
+            opt_state: the optimizer's state now: of it the causes of violations are found. None:
+                by the numbers alone.
         """
-        with self._tree.seen(params):
+        with self._tree.seen(params), self._causes.given(opt_state):
             self._given_rate = learning_rate
             super().record(step)
             self._given_rate = None
@@ -152,18 +159,21 @@ class Recorder(ArrayRecorder):
         with self._tree.seen(params):
             super().restart(initial_step)
 
-    def declare(self, params: Any, masks: Masks = None, kept: Masks = None) -> None:
+    def declare(
+        self, params: Any, masks: Masks = None, kept: Masks = None, opt_state: Any = None
+    ) -> None:
         """Says what is held from the next step on, where that changes while training goes on.
 
         Args:
             params: the pytree now: what is held is compared with it.
             masks: as in the constructor; None: as before.
             kept: as in the constructor; None: as before.
+            opt_state: the optimizer's state now, as `record` gets it.
 
         Raises:
             InvalidArgument: masks that don't fit the pytree.
         """
-        with self._tree.seen(params):
+        with self._tree.seen(params), self._causes.given(opt_state):
             self._declare(by_name(params, masks, "masks"), by_name(params, kept, "kept"))
             self.observe()
 

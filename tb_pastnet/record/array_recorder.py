@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.mask_input import as_mask
-from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
-from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit, CauseFinder
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.masks.declared_masks import declared_table
+from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
 from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
@@ -107,6 +105,7 @@ class ArrayRecorder(Recording):
         masks: Declared,
         kept: Declared,
         *,
+        causes: CauseFinder | None = None,
         audit: bool = True,
         on_violation: Wish = LOG,
         log: Log | None = None,
@@ -118,7 +117,7 @@ class ArrayRecorder(Recording):
         table, start = self._table, source.network.origin() if source.writes else ""
         audited = None
         if audit and source.writes:
-            held = _DeclaredAudit(source.network.weights, DecayByNumbers())
+            held = _DeclaredAudit(source.network.weights, causes or DecayByNumbers())
             audited = Audit(held, lambda: table)
         failures = Failures()
         tracker = MaskTracker(
@@ -137,29 +136,9 @@ class ArrayRecorder(Recording):
 
     def _declare(self, masks: Declared, kept: Declared) -> None:
         """Takes over what updates may change, and what is kept; other weights stay as they are."""
-        elements = {}
-        for word, declared in (("trainable", masks), ("kept", kept)):
-            for name, mask in declared.items():
-                if name not in self._weights:  # it isn't recorded
-                    continue
-                weight = self._weights[name]
-                if np.ndim(mask):
-                    elements[name, word] = as_mask(mask, weight.shape, name, word)
-                elif word == "trainable":
-                    weight.declared_trainable = _flag(mask, name, word)
-                else:
-                    elements[name, word] = np.full(weight.shape, _flag(mask, name, word))
-        for name in dict.fromkeys(name for name, _ in elements):
-            old = self._table.read(name)
-            new = elements.get((name, "kept"), old[0]), elements.get((name, "trainable"), old[1])
-            if any((a != b).any() for a, b in zip(old, new, strict=True)):
-                self._table.write(name, *new)
-
-
-def _flag(value: Any, name: str, word: str) -> bool:
-    if np.asarray(value).dtype.kind == "b":
-        return bool(value)
-    raise InvalidArgument(
-        f"Could not take the {word} mask of {name!r}: expected True, False or an array of 0 and "
-        f"1, got {value!r:.60}. Give False for a whole weight that is held."
-    )
+        whole = {name: mask for name, mask in masks.items() if not np.ndim(mask)}
+        for name, mask in whole.items():
+            if name in self._weights:
+                self._weights[name].declared_trainable = flag_of(mask, name, "trainable")
+        elements = {name: mask for name, mask in masks.items() if name not in whole}
+        declare(self._table, elements, kept)

@@ -1,4 +1,4 @@
-"""The audit of a module: what `requires_grad_(False)` holds, and what moves it all the same.
+"""The audit of a module: what `requires_grad_(False)` and masks hold, and what moves it still.
 
 The flag binds no optimizer of torch: one goes on as long as a gradient is left, which
 `zero_grad(set_to_none=False)` keeps. So what it holds is looked at as what is only said to be held.
@@ -17,8 +17,9 @@ from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, Held
-from tb_pastnet.record.audit.optimizer_facts import Average, OptimizerCauses
+from tb_pastnet.record.audit.optimizer_facts import SAMPLE, Average, OptimizerCauses
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
 
@@ -26,10 +27,15 @@ _BETAS = ("momentum", "alpha", "rho")
 """Factors of groups by which slots decay, besides betas."""
 
 
-def audit_of(weights: Sequence[TorchWeight], steps: OptimizerSteps, failures: Failures) -> Audit:
+def audit_of(
+    weights: Sequence[TorchWeight],
+    steps: OptimizerSteps,
+    failures: Failures,
+    declared: MaskTable | None = None,
+) -> Audit:
     """Audits some weights from now on. What a parametrization computes moves where its parts do."""
     own = [weight for weight in weights if not weight.entry.computed]
-    return Audit(_ModuleAudit(own, _Causes(steps), failures), lambda: None)
+    return Audit(_ModuleAudit(own, _Causes(steps), failures), lambda: declared)
 
 
 class _ModuleAudit(ArrayAudit):
@@ -78,6 +84,9 @@ class _Causes(OptimizerCauses):
         self._written: dict[str, tuple[int, ...]] = {}
         self._assigned: Counter[str] = Counter()
         self._left: dict[str, bool] = {}
+        # Held in part: their optimizer goes on with them, and only what else writes them counts.
+        self._partly: dict[str, Held] = {}
+        steps.listen(self._around_step)
 
     def held_by(self, held: Held) -> str:
         """See `OptimizerCauses`."""
@@ -86,11 +95,32 @@ class _Causes(OptimizerCauses):
     def facts(self, held: Any, channels: Ints) -> Facts:
         """See `CauseFinder`."""
         facts = super().facts(held, channels)
+        if not held.flagged:
+            return replace(facts, gradient=self._arrives(held, channels))
         left = self._left[held.name] if self._steps.working else None
         gradient = held.weight.entry.stored.grad
         # One that isn't zero moves weights itself, whatever fades beside it.
         alone = left and gradient is not None and bool(gradient.any())
         return replace(facts, gradient_left=left, slots={} if alone else facts.slots)
+
+    def _arrives(self, held: Any, channels: Ints) -> bool:
+        """Whether what has moved has a gradient now, which its optimizer has just applied."""
+        gradient = held.weight.entry.stored.grad
+        if gradient is None or not self._steps.working:
+            return False
+        positions = torch.from_numpy(held.worst(channels, SAMPLE))
+        return bool(gradient.reshape(-1)[positions.to(gradient.device)].any())
+
+    def _around_step(self, made: bool) -> None:
+        for held in self._partly.values():
+            self._look(held, by_optimizer=made)
+
+    def _look(self, held: Any, *, by_optimizer: bool = False) -> None:
+        """Counts a write of what is held in part, but for those of optimizers."""
+        name, stored = held.name, held.weight.entry.stored
+        now = id(stored), stored._version, 0
+        self._assigned[name] += now != self._written.get(name, now) and not by_optimizer
+        self._written[name] = now
 
     def optimizers(self) -> Callable[[Any], _TorchOptimizerFacts | None]:
         """See `TrainingFacts`."""
@@ -110,6 +140,11 @@ class _Causes(OptimizerCauses):
         Each call also says whether one was, in an update since the call before.
         """
         name, stored = held.name, held.weight.entry.stored
+        if not held.flagged:
+            self._partly[name] = held
+            self._look(held)
+            return self._assigned[name]
+        self._partly.pop(name, None)
         self._steps.held[name] = held.weight
         now = id(stored), stored._version, self._steps.with_gradient[name]
         written = self._written.get(name, now)
@@ -151,7 +186,8 @@ class _TorchOptimizerFacts:
         groups = [id(group) for group in self.optimizer.param_groups]
         number, rates = groups.index(id(self._group)), self._steps.rates
         first = self._steps.count - len(rates)
-        return lambda update: rates[update - first][number]
+        # Before a group was added it had no rate.
+        return lambda update: (*rates[update - first], *[0.0] * len(groups))[number]
 
     @property
     def betas(self) -> list[float]:

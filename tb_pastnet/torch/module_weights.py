@@ -95,12 +95,12 @@ def network_of(
                 f"the name {entry.name!r}. Rename the module that has '/' in its name."
             )
     names = Names({name: _called(entry) for name, entry in usable.items()})
-    moved = {*names.all(_spelled(follows))}
-    axes = {names.one(_spelled(name)): axis for name, axis in (channel_axes or {}).items()}
+    moved = {*names.all(spelled(follows))}
+    axes = {names.one(spelled(name)): axis for name, axis in (channel_axes or {}).items()}
     weights = [
         _weight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
     ]
-    wanted = None if variables is None else _spelled(variables)
+    wanted = None if variables is None else spelled(variables)
     return Network.of(weights, wanted, skipped=skipped, shown=shown)
 
 
@@ -143,10 +143,10 @@ def _handles(entry: ModuleTensor) -> tuple[object, ...]:
     return (*entry.around, entry.stored)
 
 
-def _spelled(wanted: Any) -> Any:
+def spelled(wanted: Any) -> Any:
     """What a user calls weights, with "/" for the "." of a key of `state_dict`."""
     if isinstance(wanted, str):
         return wanted.replace(".", "/") if "." in wanted else wanted
     if isinstance(wanted, list | tuple | set | frozenset):
-        return [_spelled(each) for each in wanted]
+        return [spelled(each) for each in wanted]
     return wanted

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.audit.causes import MOST_UPDATES
@@ -53,15 +56,16 @@ class OptimizerSteps:
         self._awaited = any(getattr(type(each).step, "hooked", False) for each in given)
         self.held: dict[str, TorchWeight] = {}
         self.with_gradient: Counter[str] = Counter()
-        notice = weakref.WeakMethod(self._notice)
+        self._listeners: list[weakref.WeakMethod[Callable[[bool], None]]] = []
+        handles = [
+            register_optimizer_step_pre_hook(_weakly(self._begin)),
+            register_optimizer_step_post_hook(_weakly(self._notice)),
+        ]
+        self.close = weakref.finalize(self, _remove, handles)
 
-        def hook(optimizer: Optimizer, *_: object) -> None:
-            method = notice()
-            if method is not None:
-                method(optimizer)
-
-        handle = register_optimizer_step_post_hook(torch.compiler.disable(hook))
-        self.close = weakref.finalize(self, handle.remove)
+    def listen(self, method: Callable[[bool], None]) -> None:
+        """Calls a bound method, kept weakly, around each step: False before it, True behind it."""
+        self._listeners.append(weakref.WeakMethod(method))
 
     def skipped(self) -> bool:
         """Whether no optimizer made a step since this was last asked, though one is known to."""
@@ -93,8 +97,21 @@ class OptimizerSteps:
             if optimizer is not None:
                 yield optimizer, steps
 
+    def _begin(self, _: Optimizer) -> None:
+        try:
+            self._tell(made=False)
+        except Exception as error:
+            self._failures.add("Could not see what is held before a step", error)
+
+    def _tell(self, *, made: bool) -> None:
+        for reference in self._listeners:
+            listen = reference()
+            if listen is not None:
+                listen(made)
+
     def _notice(self, optimizer: Optimizer) -> None:
         try:
+            self._tell(made=True)
             self._count(optimizer)
         except Exception as error:
             self._failures.add("Could not follow a step of an optimizer", error)
@@ -120,6 +137,24 @@ class OptimizerSteps:
     def _trains(self, optimizer: Optimizer) -> bool:
         own = _parameters_of(optimizer)
         return any(id(weight.entry.stored) in own for weight in self._weights)
+
+
+def _weakly(method: Any) -> Callable[..., None]:
+    """A hook that calls a method as long as its object lives; no compiler looks into it."""
+    reference = weakref.WeakMethod(method)
+
+    def hook(optimizer: Optimizer, *_: object) -> None:
+        alive = reference()
+        if alive is not None:
+            alive(optimizer)
+
+    disabled: Callable[..., None] = torch.compiler.disable(hook)
+    return disabled
+
+
+def _remove(handles: Iterable[Any]) -> None:
+    for handle in handles:
+        handle.remove()
 
 
 def _parameters_of(optimizer: Optimizer) -> set[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,14 +11,20 @@ import torch
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.masks.declared_masks import declare, declared_table
+from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
 from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
-from tb_pastnet.torch.module_weights import AxisOverrides, network_of
+from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
 from tb_pastnet.torch.torch_source import TorchSource
+
+Declared = Mapping[Any, Any]
+"""By what a user calls weights: booleans for whole ones, or masks of 0 and 1 of their shape."""
 
 
 class Recorder(Recording):
@@ -57,6 +63,10 @@ class Recorder(Recording):
             and cause, or a function that gets a list of what is new, each with a `text`.
         follows: weights that something else than an optimizer moves on purpose, such as a target
             network, as names, patterns, modules or parameters.
+        masks: what updates may change, by keys of `state_dict`, names, patterns or parameters: an
+            array or tensor of 0 and 1 for the elements of a weight, False for all of it. Nothing
+            here holds them: they are compared bitwise with what they were.
+        kept: the same for pruning: 0 where weights should be zero, as behind `prune.remove`.
         log: a function that gets the numbers of each record and its step: `wandb.log` is one.
         exit_timeout: seconds that the end of the program waits for a store.
 
@@ -89,6 +99,8 @@ class Recorder(Recording):
         variables: Iterable[Any] | None = None,
         channel_axis: AxisOverrides | None = None,
         initial_step: int | None = None,
+        masks: Declared | None = None,
+        kept: Declared | None = None,
         audit: bool = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
@@ -101,19 +113,53 @@ class Recorder(Recording):
         recorded = network_of(model, variables, channel_axis, follows)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         source = TorchSource(recorded, self._steps)
+        self._declared = declared_table(recorded.weights)
+        self._names = names_of(recorded.everything)
+        self._declare(masks, kept)
         audited = None
         if audit and source.writes:
-            audited = audit_of(recorded.weights, self._steps, failures)
+            audited = audit_of(recorded.weights, self._steps, failures, self._declared)
         start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(
                 f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
                 f"set: add it to a group, or freeze it"
             )
-        masks = masks_in(recorded.weights)
-        tracker = MaskTracker(recorded.weights, masks, audited, lambda: start, failures)
+        table = masks_in(recorded.weights, self._declared)
+        tracker = MaskTracker(recorded.weights, table, audited, lambda: start, failures)
         wishes = None, on_violation, log, exit_timeout
         super().__init__(logdir, source, schedule, tracker, failures, *wishes)
+        self._steps.listen(self._see_before)
+
+    def declare(self, masks: Declared | None = None, kept: Declared | None = None) -> None:
+        """Says what is held from now on, where that changes while training goes on.
+
+        Args:
+            masks: as in the constructor; of other weights nothing changes.
+            kept: as in the constructor; of other weights nothing changes.
+
+        Raises:
+            InvalidArgument: masks of another shape, or with other values than 0 and 1.
+            UnknownName: a name fits no weight, or several.
+        """
+        self._declare(masks, kept)
+        self.observe()
+
+    def _declare(self, masks: Declared | None, kept: Declared | None) -> None:
+        declare(self._declared, self._by_name(masks), self._by_name(kept))
+
+    def _by_name(self, masks: Declared | None) -> dict[str, Any]:
+        return {
+            name: mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else mask
+            for wanted, mask in (masks or {}).items()
+            for name in self._names.all(spelled(wanted))
+        }
+
+    @metered("Could not see what is held")
+    def _see_before(self, made: bool) -> None:
+        # What was frozen since the last record, as long as it hasn't moved.
+        if not (made or self._idle):
+            self._observe(quick=True)
 
     def follow(self, step: int) -> None:
         """See `Recording`. Calls between two updates, as GradScaler skips some, tell nothing."""

@@ -56,7 +56,11 @@ class HeldArray:
     def compared(self) -> Comparison:
         """Value, expected value and what is held."""
         held = None if self.flagged else self._held
-        return Comparison(self.weight.read(), self._reference, held)
+        value = self.weight.read()
+        if not self._kept.all():
+            # A mask that is multiplied with makes negative zeros, which are pruned as well.
+            value = np.where(self._kept, value, value + value.dtype.type(0))
+        return Comparison(value, self._reference, held)
 
     def channels(self) -> Channels:
         """See `Held`."""

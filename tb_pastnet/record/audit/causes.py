@@ -46,7 +46,9 @@ class Facts:
         untrained: no optimizer that is known trains the weight.
         gradient_left: the optimizer made updates while the weight had a gradient, although its flag
             is set; None where that isn't known.
+        gradient: what moved has a gradient now, though it should have none.
         unmasked: the graph has an update of the variable that the masks don't go around.
+        stateless: the optimizer keeps nothing of the variable, though it does of others.
         average: the optimizer's moving average of them, where it overwrites weights by it.
         decay: the optimizer's weight decay of this variable.
         rates: learning rates of each update in which they may have moved; several where it isn't
@@ -68,7 +70,9 @@ class Facts:
     elsewhere: bool = False
     untrained: bool = False
     gradient_left: bool | None = None
+    gradient: bool = False
     unmasked: bool = False
+    stateless: bool = False
     average: Array | None = None
     decay: float = 0.0
     rates: Sequence[Array] = ()
@@ -184,6 +188,7 @@ TABLE = (
     Cause("ema", (DECLARED, FLAG), _overwritten),
     Cause("weight_decay", (DECLARED, FLAG), _decays),
     Cause("unmasked_update", (ENFORCED,), lambda facts: facts.unmasked),
+    Cause("gradient", (DECLARED,), lambda facts: facts.gradient),
     Cause("loaded", (ENFORCED, DECLARED, FLAG), lambda facts: facts.assigned),
     Cause("written", (DECLARED,), lambda facts: facts.gradient_left is False),
     Cause("optimizer_replaced", (ENFORCED, DECLARED), lambda facts: facts.replaced),
@@ -199,4 +204,5 @@ TABLE = (
     Cause("another_model", (DECLARED,), lambda facts: facts.elsewhere and not facts.updates),
     Cause("gradient", (DECLARED,), _grows),
     Cause("written", (DECLARED,), _still),
+    Cause("unmasked_update", (DECLARED,), lambda facts: facts.stateless),
 )

@@ -175,7 +175,7 @@ class Audit:
     of BatchNormalization, are never held. Layers that own their masks hold by the way they compute;
     here they are watched for `trainable=False` alone.
 
-    Other bits are other values: −0 isn't 0, while a NaN that stays the same hasn't moved.
+    Other bits are other values: −0 isn't 0, but in pruned arrays; a NaN that stays is at rest.
     """
 
     def __init__(self, source: AuditSource, masks: Callable[[], MaskTable | None]) -> None:

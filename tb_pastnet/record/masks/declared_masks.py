@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from tb_pastnet.core.mask_input import Mask
+from tb_pastnet.core.mask_input import Mask, as_mask
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskTable
 from tb_pastnet.record.weight import Weight
 
@@ -40,3 +42,35 @@ def declared_table(weights: Sequence[Weight]) -> MaskTable:
         return storages[-1]
 
     return MaskTable(weights, MaskRegistry(), store)
+
+
+def declare(table: MaskTable, trainable: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
+    """Takes over what updates may change, and what is kept; other weights stay as they are.
+
+    Both are by the names of weights; of those that aren't in the table nothing is said.
+    """
+    elements: dict[tuple[str, str], Mask] = {}
+    for word, declared in (("trainable", trainable), ("kept", kept)):
+        for name, mask in declared.items():
+            if name in table.weights:
+                shape = table.weights[name].shape
+                elements[name, word] = (
+                    as_mask(mask, shape, name, word)
+                    if np.ndim(mask)
+                    else np.full(shape, flag_of(mask, name, word))
+                )
+    for name in dict.fromkeys(name for name, _ in elements):
+        old = table.read(name)
+        new = elements.get((name, "kept"), old[0]), elements.get((name, "trainable"), old[1])
+        if any((a != b).any() for a, b in zip(old, new, strict=True)):
+            table.write(name, *new)
+
+
+def flag_of(value: Any, name: str, word: str) -> bool:
+    """What is said of a whole weight; raises InvalidArgument where that is no boolean."""
+    if np.asarray(value).dtype.kind == "b":
+        return bool(value)
+    raise InvalidArgument(
+        f"Could not take the {word} mask of {name!r}: expected True, False or an array of 0 and "
+        f"1, got {value!r:.60}. Give False for a whole weight that is held."
+    )

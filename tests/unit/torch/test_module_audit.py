@@ -135,6 +135,22 @@ def test_a_scalar_has_slots():
     assert {violation.cause for violation in audit.violations} == {"momentum"}
 
 
+def test_the_rate_of_a_group_is_read_that_was_added_between_two_checks():
+    training = Training(sgd(), every=5, clear=kept)
+    (group,) = training.optimizer.param_groups
+    first = group["params"][:2]
+    del group["params"][:2]
+    calls = iter(range(16))
+
+    def clear(optimizer):
+        if next(calls) == 8:
+            optimizer.add_param_group({"params": first, "weight_decay": 0.1})
+        kept(optimizer)
+
+    training.clear = clear
+    assert set(training.run().values()) == {"weight_decay"}
+
+
 CLEAN = [
     sgd(momentum=0.9, weight_decay=0.1, nesterov=True),
     *[

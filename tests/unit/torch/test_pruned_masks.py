@@ -11,6 +11,7 @@ from torch import nn  # noqa: E402
 from torch.ao.pruning import FakeSparsity  # noqa: E402
 from torch.nn.utils import parametrize, prune  # noqa: E402
 
+from tb_pastnet.record.masks.declared_masks import declared_table  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
 from tb_pastnet.torch.pruned_masks import masks_in  # noqa: E402
 
@@ -18,7 +19,7 @@ from tb_pastnet.torch.pruned_masks import masks_in  # noqa: E402
 def test_each_change_of_a_mask_has_a_version():
     module = nn.Linear(3, 2)
     weights = network_of(module).weights
-    find = masks_in(weights)
+    find = masks_in(weights, declared_table(weights))
     versions = [find().version]
 
     def changed():

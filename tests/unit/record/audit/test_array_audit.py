@@ -114,6 +114,17 @@ def test_regrown_and_frozen_it_is_held_at_its_value_of_then():
     assert not held.channels().differ.any()
 
 
+def test_pruned_weights_are_zeros_of_either_sign():
+    weight = ArrayWeight("a/w", np.array([-0.0, 2], np.float32))
+    held = HeldArray(weight)
+    held.follow(Stored([0, 1], [1, 0]), flagged=False)
+    assert not held.channels().differ.any()
+    weight.array[:] = [0.0, 2]
+    assert not held.channels().differ.any()
+    weight.array[:] = [1e-45, 2]
+    assert held.channels().differ.tolist() == [1, 0]
+
+
 def test_the_flag_holds_all_and_pruned_ones_at_zero():
     weight = ArrayWeight("a/w", np.array([2, 0], np.float32))
     held = HeldArray(weight)

@@ -170,6 +170,13 @@ def test_the_larger_of_two(share, cause):
         ({"untrained": True}, "unknown"),
         ({"held_by": ENFORCED, "unmasked": True}, "unmasked_update"),
         ({"held_by": DECLARED, "unmasked": True}, "unknown"),
+        ({"gradient": True}, "gradient"),
+        # Values that are put back before the step are no cause.
+        ({"gradient": True, "assigned": True}, "gradient"),
+        ({"held_by": ENFORCED, "gradient": True}, "written"),
+        ({"stateless": True}, "unmasked_update"),
+        ({"stateless": True, "assigned": True}, "loaded"),
+        ({"held_by": FLAG, "stateless": True}, "unknown"),
     ],
 )
 def test_what_was_seen_to_happen(settings, cause):

@@ -1,0 +1,92 @@
+"""The causes of violations, where the state of the optimizer is handed over as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tb_pastnet.jax.tree import Leaf, leaves
+from tb_pastnet.record.audit.array_audit import HeldArray
+from tb_pastnet.record.audit.causes import DECLARED, Facts
+from tb_pastnet.record.audit.comparison import Ints
+from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
+from tb_pastnet.record.audit.optimizer_facts import sampled
+from tb_pastnet.record.weight import Array
+
+Slots = Mapping[str, Array]
+
+
+class StateCauses(DecayByNumbers):
+    """Compares what an optimizer keeps of held weights with that when they began to be held.
+
+    In a state of optax that is each array whose path ends with that of a leaf, of its shape.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+        self._state: Any = None
+        self._leaves: dict[str, list[Leaf]] | None = None
+        self._begun: dict[str, tuple[Ints, Slots]] = {}
+
+    @contextmanager
+    def given(self, state: Any) -> Iterator[None]:
+        """Reads from this state meanwhile; nothing of it is held beyond."""
+        self._state = state
+        try:
+            yield
+        finally:
+            self._state = self._leaves = None
+
+    def begin(self, held: Sequence[HeldArray]) -> None:
+        """See `CauseFinder`."""
+        for each in held:
+            self._begun.pop(each.name, None)
+        self.remember(held)
+
+    def remember(self, held: Iterable[HeldArray]) -> None:
+        """See `CauseFinder`. A state that is handed over later is as good."""
+        missing = [each for each in held if each.name not in self._begun]
+        if self._state is None or not missing:
+            return
+        for each in missing:
+            positions = sampled(each.flags())
+            self._begun[each.name] = positions, self._slots(each, positions)
+
+    def facts(self, held: HeldArray, channels: Ints) -> Facts:
+        """See `CauseFinder`."""
+        facts = super().facts(held, channels)
+        if self._state is None or held.name not in self._begun:
+            return facts
+        positions, begun = self._begun[held.name]
+        current = self._slots(held, positions)
+        others = bool(self._of_names())
+        # No update of optax heeds what is only said to be held.
+        facts = replace(facts, held_by=DECLARED, updates=1, stateless=others and not current)
+        slots = {name: (begun[name], slot) for name, slot in current.items() if name in begun}
+        return replace(facts, slots=slots)
+
+    def _slots(self, held: HeldArray, positions: Ints) -> Slots:
+        shape = held.weight.shape
+        return {
+            leaf.name.removesuffix(held.name): np.array(
+                np.asarray(leaf.value).reshape(-1)[positions]
+            )
+            for leaf in self._of_names().get(held.name, ())
+            if np.shape(leaf.value) == shape
+        }
+
+    def _of_names(self) -> dict[str, list[Leaf]]:
+        """The arrays of the state, by the longest name that their path ends with; else by ""."""
+        if self._leaves is None:
+            self._leaves = {}
+            for leaf in leaves(self._state):
+                parts = leaf.name.split("/")
+                ends = ("/".join(parts[start:]) for start in range(len(parts)))
+                name = next((end for end in ends if end in self._names), "")
+                if np.ndim(leaf.value):
+                    self._leaves.setdefault(name, []).append(leaf)
+        return self._leaves

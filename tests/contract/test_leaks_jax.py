@@ -1,0 +1,19 @@
+"""Each recipe of JAX: its leak stands in the log at its first record, with its cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+VERSIONS = {"jax": "0.6", "optax": "0.2.6", "flax": "0.11", "equinox": "0.11"}
+for package, version in VERSIONS.items():
+    pytest.importorskip(package, version, reason=f"{package} {version} isn't installed")
+
+from tests.leaks.jax_recipes import RECIPES  # noqa: E402
+from tests.leaks.recipe import Recipe, check  # noqa: E402
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_a_recipe(recipe: Recipe, tmp_path: Path) -> None:
+    check(recipe, tmp_path)
