@@ -1,7 +1,7 @@
 """The runs in JAX, with optax and a network that is a pytree of arrays.
 
-A mask of 0 and 1 holds what it stands behind: on weights it prunes, on an optimizer's updates it
-freezes. On gradients, before the optimizer, it is too early: weight decay comes after it.
+A mask holds what it stands behind: on weights it prunes, on an optimizer's updates it freezes.
+On gradients, before the optimizer, it is too early: weight decay comes after it.
 """
 
 from __future__ import annotations
@@ -50,25 +50,30 @@ SHAPES = {
 
 Params = dict[str, dict[str, Any]]
 """By layer: the kernel and the bias."""
-Factors = Mapping[str, NDArray[np.float32]]
-"""By layer: 0 or 1 for each channel."""
+Channels = Mapping[str, NDArray[np.bool_]]
+"""By layer: which channels a mask lets through."""
 
 
-def factors(held: Mapping[str, Any] | None = None) -> Factors:
-    """Ones, but for some layers: 0 for those of their channels that are held."""
-    ones = {name: np.ones(shape[-1], np.float32) for name, shape in SHAPES.items()}
-    for name, channels in (held or {}).items():
-        ones[name][channels] = 0
-    return ones
+def all_but(held: Mapping[str, Any]) -> Channels:
+    """All channels, but for those of some layers that are held."""
+    free = {name: np.ones(shape[-1], bool) for name, shape in SHAPES.items()}
+    for name, channels in held.items():
+        free[name][channels] = False
+    return free
+
+
+def everything() -> Channels:
+    """All channels."""
+    return all_but({})
 
 
 @dataclass(frozen=True)
 class Masks:
     """What holds channels, in the order in which a step applies them."""
 
-    gradients: Factors = field(default_factory=factors)
-    updates: Factors = field(default_factory=factors)
-    weights: Factors = field(default_factory=factors)
+    gradients: Channels = field(default_factory=everything)
+    updates: Channels = field(default_factory=everything)
+    weights: Channels = field(default_factory=everything)
 
 
 jax.tree_util.register_dataclass(Masks, ["gradients", "updates", "weights"], [])
@@ -108,14 +113,15 @@ def loss(params: Params, images: Any, labels: Any) -> Any:
     return optax.softmax_cross_entropy_with_integer_labels(outputs, labels).mean()
 
 
-def each_channel(combine: Callable[[Any, Any], Any], tree: Params, by: Factors) -> Params:
-    """Combines each array of each layer with the factors of its channels."""
+def each_channel(combine: Callable[[Any, Any], Any], tree: Params, by: Channels) -> Params:
+    """Combines each array of each layer with the mask of its channels."""
     return {
         name: {key: combine(array, by[name]) for key, array in tree[name].items()} for name in tree
     }
 
 
-masked = partial(each_channel, jnp.multiply)
+# A product would leave -0.0 of negative weights, which is another value to the audit than 0.0.
+masked = partial(each_channel, lambda array, by: jnp.where(by, array, 0))
 spread = partial(each_channel, lambda array, by: np.broadcast_to(by, array.shape))
 
 
@@ -164,7 +170,7 @@ def fit(
             if changed := change(epoch, params):
                 masks = changed
                 params = masked(params, masks.weights)
-                trainable = {n: masks.gradients[n] * masks.updates[n] for n in params}
+                trainable = {n: masks.gradients[n] & masks.updates[n] for n in params}
                 recorder.declare(params, spread(params, trainable), spread(params, masks.weights))
             for step, images, labels in batches:
                 params, state = step_of(params, state, masks, images, labels)
@@ -190,7 +196,7 @@ def freeze_steps(run: Run) -> Params:
         if epoch not in (*FREEZE, THAW):
             return None
         count = FREEZE.index(epoch) + 1 if epoch in FREEZE else len(FREEZE) - 1
-        return Masks(updates=factors(dict.fromkeys(CONVOLUTIONS[:count], slice(None))))
+        return Masks(updates=all_but(dict.fromkeys(CONVOLUTIONS[:count], slice(None))))
 
     return fit(run, adam(), freeze)
 
@@ -207,7 +213,7 @@ def prune_channels(run: Run, seed: int) -> Params:
             # Those that are pruned already are zero, and so the smallest.
             norms = (kernel**2).sum(tuple(range(kernel.ndim - 1)))
             pruned[name] = norms.argsort()[: round(pruned_share(epoch) * len(norms))]
-        return Masks(weights=factors(pruned))
+        return Masks(weights=all_but(pruned))
 
     return fit(run, adam(), smallest, seed=seed)
 
@@ -217,7 +223,7 @@ def leak_weight_decay(run: Run) -> Params:
 
     def freeze(epoch: int, _: Params) -> Masks | None:
         held = dict.fromkeys(CONVOLUTIONS[2:], slice(0, LEAKING))
-        return Masks(gradients=factors(held)) if epoch == LEAK else None
+        return Masks(gradients=all_but(held)) if epoch == LEAK else None
 
     # Without momentum, and at a constant rate: the leak is weight decay alone.
     optimizer = optax.adamw(LEAK_RATE, b1=0.0, b2=0.99, weight_decay=LEAK_DECAY)
