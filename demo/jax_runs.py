@@ -6,7 +6,7 @@ On gradients, before the optimizer, it is too early: weight decay comes after it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -50,15 +50,17 @@ SHAPES = {
 
 Params = dict[str, dict[str, Any]]
 """By layer: the kernel and the bias."""
-Channels = Mapping[str, NDArray[np.bool_]]
-"""By layer: which channels a mask lets through."""
+Channels = dict[str, dict[str, NDArray[np.bool_]]]
+"""The same of masks: which channels go through."""
+KEYS = ("kernel", "bias")
 
 
-def all_but(held: Mapping[str, Any]) -> Channels:
-    """All channels, but for those of some layers that are held."""
-    free = {name: np.ones(shape[-1], bool) for name, shape in SHAPES.items()}
+def all_but(held: Mapping[str, Any], keys: Sequence[str] = KEYS) -> Channels:
+    """All channels, but for those of some layers that are held, with kernel and bias or less."""
+    free = {name: {key: np.ones(shape[-1], bool) for key in KEYS} for name, shape in SHAPES.items()}
     for name, channels in held.items():
-        free[name][channels] = False
+        for key in keys:
+            free[name][key][channels] = False
     return free
 
 
@@ -113,16 +115,23 @@ def loss(params: Params, images: Any, labels: Any) -> Any:
     return optax.softmax_cross_entropy_with_integer_labels(outputs, labels).mean()
 
 
-def each_channel(combine: Callable[[Any, Any], Any], tree: Params, by: Channels) -> Params:
-    """Combines each array of each layer with the mask of its channels."""
-    return {
-        name: {key: combine(array, by[name]) for key, array in tree[name].items()} for name in tree
-    }
+def masked(params: Params, by: Channels) -> Params:
+    """Zeros where a mask holds.
+
+    A product would leave -0.0 of negative weights, which is another value to the audit than 0.0.
+    """
+    zeroed: Params = jax.tree.map(lambda array, mask: jnp.where(mask, array, 0), params, by)
+    return zeroed
 
 
-# A product would leave -0.0 of negative weights, which is another value to the audit than 0.0.
-masked = partial(each_channel, lambda array, by: jnp.where(by, array, 0))
-spread = partial(each_channel, lambda array, by: np.broadcast_to(by, array.shape))
+def declare(recorder: Any, params: Params, masks: Masks) -> None:
+    """Says which weights are meant to be held: the Recorder takes a mask of each element."""
+    trainable = jax.tree.map(np.logical_and, masks.gradients, masks.updates)
+    elements = [
+        jax.tree.map(lambda array, mask: np.broadcast_to(mask, array.shape), params, by)
+        for by in (trainable, masks.weights)
+    ]
+    recorder.declare(params, *elements)
 
 
 def update(
@@ -163,15 +172,14 @@ def fit(
         params,
         EVERY,
         # A dictionary says nothing of its layers.
-        channel_axis={f"{name}/{key}": -1 for name in params for key in params[name]},
+        channel_axis={f"{name}/{key}": -1 for name in params for key in KEYS},
         learning_rate=lambda step: rate((step - 1) // STEPS_PER_EPOCH),
     ) as recorder:
         for epoch, batches in run.epochs(seed):
             if changed := change(epoch, params):
                 masks = changed
                 params = masked(params, masks.weights)
-                trainable = {n: masks.gradients[n] & masks.updates[n] for n in params}
-                recorder.declare(params, spread(params, trainable), spread(params, masks.weights))
+                declare(recorder, params, masks)
             for step, images, labels in batches:
                 params, state = step_of(params, state, masks, images, labels)
                 recorder.record(step, params)
@@ -219,11 +227,11 @@ def prune_channels(run: Run, seed: int) -> Params:
 
 
 def leak_weight_decay(run: Run) -> Params:
-    """Half of the channels of block2 were to be frozen, but weight decay moves them."""
+    """Half of the kernels of block2 was to be frozen, but weight decay moves it."""
 
     def freeze(epoch: int, _: Params) -> Masks | None:
         held = dict.fromkeys(CONVOLUTIONS[2:], slice(0, LEAKING))
-        return Masks(gradients=all_but(held)) if epoch == LEAK else None
+        return Masks(gradients=all_but(held, ["kernel"])) if epoch == LEAK else None
 
     # Without momentum, and at a constant rate: the leak is weight decay alone.
     optimizer = optax.adamw(LEAK_RATE, b1=0.0, b2=0.99, weight_decay=LEAK_DECAY)

@@ -144,10 +144,10 @@ def prune_channels(run: Run, seed: int) -> nn.Module:
 
 
 def leak_weight_decay(run: Run) -> nn.Module:
-    """block2 was to be frozen, but weight decay moves it.
+    """The weights of block2 were to be frozen, but weight decay moves them.
 
     What torch freezes is left alone only where it has no gradient: `set_to_none=False` leaves one
-    of zeros. Whole layers leak here, as torch has no flag for single channels.
+    of zeros. All channels leak here, as torch has no flag for some of them.
     """
     model = network()
     # Without momentum, and at a constant rate: the leak is weight decay alone.
@@ -155,7 +155,8 @@ def leak_weight_decay(run: Run) -> nn.Module:
 
     def freeze(epoch: int) -> None:
         if epoch == LEAK:
-            model.block2.requires_grad_(False)
+            for layer in layers_of(model, CONVOLUTIONS[2:]):
+                layer.weight.requires_grad_(False)
 
     fit(run, model, optimizer, freeze, rate=lambda _: LEAK_RATE, set_to_none=False)
     return model
