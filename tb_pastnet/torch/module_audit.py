@@ -18,6 +18,7 @@ from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, Held
 from tb_pastnet.record.audit.optimizer_facts import Average, OptimizerCauses
+from tb_pastnet.torch.module_tensor import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
 
@@ -28,10 +29,10 @@ _BETAS = ("momentum", "alpha", "rho")
 def audit_of(weights: Sequence[TorchWeight], steps: OptimizerSteps) -> Audit:
     """Audits some weights from now on. What a parametrization computes moves where its parts do."""
     own = [weight for weight in weights if not weight.entry.computed]
-    return Audit(_ModuleAudit(own, _Causes(steps)), lambda: None)
+    return Audit(ModuleAudit(own, ModuleCauses(steps)), lambda: None)
 
 
-class _ModuleAudit(ArrayAudit):
+class ModuleAudit(ArrayAudit):
     """Asks for flags at each step, quickly."""
 
     def __init__(self, weights: Iterable[TorchWeight], causes: OptimizerCauses) -> None:
@@ -48,7 +49,7 @@ class _ModuleAudit(ArrayAudit):
         return super().trainable()
 
 
-class _Causes(OptimizerCauses):
+class ModuleCauses(OptimizerCauses):
     """Finds causes by what was seen of the steps; its own `TrainingFacts`."""
 
     def __init__(self, steps: OptimizerSteps) -> None:
@@ -66,7 +67,7 @@ class _Causes(OptimizerCauses):
         """See `CauseFinder`."""
         facts = super().facts(held, channels)
         left = self._left[held.name] if self._steps.working else None
-        gradient = held.weight.entry.stored.grad
+        gradient = local_of(held.weight.entry.stored.grad)
         # One that isn't zero moves weights itself, whatever fades beside it.
         alone = left and gradient is not None and bool(gradient.any())
         return replace(facts, gradient_left=left, slots={} if alone else facts.slots)
@@ -150,7 +151,7 @@ class _TorchOptimizerFacts:
         stored, chosen = held.weight.entry.stored, torch.from_numpy(positions)
         state = self.optimizer.state.get(stored, {})
         return {
-            name: array_of(slot.reshape(-1)[chosen])
+            name: array_of(local_of(slot).reshape(-1)[chosen])
             for name, slot in state.items()
             if isinstance(slot, torch.Tensor) and slot.shape == stored.shape
         }

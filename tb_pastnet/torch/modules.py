@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import torch
 from torch import nn
 from torch.nn.utils.parametrize import ParametrizationList
 
@@ -110,18 +109,8 @@ def _refuse(module: nn.Module, entries: Sequence[ModuleTensor]) -> None:
                 f"{failed}: expected whole values, got a parameter that DeepSpeed's ZeRO-3 has "
                 f"spread over workers. Train with ZeRO stage 1 or 2 to record."
             )
-        if _is_spread(entry, tensor):
+        if "_fsdp_wrapped_module" in entry.name or entry.key == "_flat_param":
             raise InvalidArgument(
-                f"{failed}: expected whole values, got a part of them: FSDP or a DTensor spreads "
-                f"them over workers. Train with DistributedDataParallel to record."
+                f"{failed}: expected whole rows, got a part of a flat parameter: the older FSDP "
+                f"cuts anywhere. Shard with torch.distributed.fsdp.fully_shard to record."
             )
-
-
-def _is_spread(entry: ModuleTensor, tensor: torch.Tensor) -> bool:
-    if "_fsdp_wrapped_module" in entry.name or entry.key == "_flat_param":
-        return True
-    if not torch.distributed.is_available():
-        return False
-    from torch.distributed.tensor import DTensor
-
-    return isinstance(tensor, DTensor)

@@ -11,13 +11,16 @@ import torch
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.overhead_timer import RECORDS
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
 from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.torch.module_audit import audit_of
+from tb_pastnet.torch.module_tensor import is_spread
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
+from tb_pastnet.torch.spread_source import SpreadSource, check_alike, reshard
 from tb_pastnet.torch.torch_source import TorchSource
 
 
@@ -98,11 +101,23 @@ class Recorder(Recording):
     ) -> None:
         failures = Failures()
         schedule = Schedule(every, past, initial_step, budget)
+        reshard(model)
         recorded = network_of(model, variables, channel_axis, follows)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
-        source = TorchSource(recorded, self._steps)
-        audited = audit_of(recorded.weights, self._steps) if audit and source.writes else None
-        start = recorded.origin() if source.writes else ""
+        self._spread: SpreadSource | None = None
+        source: TorchSource
+        if any(is_spread(weight.entry.stored) for weight in recorded.everything):
+            check_alike(budget, on_violation)
+            own = Schedule(every, past, initial_step)
+            source = self._spread = SpreadSource(
+                model, recorded, self._steps, own, failures, audit=audit
+            )
+            audited = source.audit
+            start = source.agree(every, past, initial_step, audit)
+        else:
+            source = TorchSource(recorded, self._steps)
+            audited = audit_of(recorded.weights, self._steps) if audit and source.writes else None
+            start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(
                 f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
@@ -116,7 +131,28 @@ class Recorder(Recording):
     def follow(self, step: int) -> None:
         """See `Recording`. Calls between two updates, as GradScaler skips some, tell nothing."""
         if not self._steps.skipped():
+            if self._spread is not None:
+                with self._timer.part(RECORDS):
+                    self._spread.follow(int(step))
             super().follow(step)
+
+    def sync(self) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.sync()
+        super().sync()
+
+    def restart(self, initial_step: int) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.restart(initial_step)
+        super().restart(initial_step)
+
+    def expect_end(self, step: int) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.expect_end(step)
+        super().expect_end(step)
 
     def close(self, timeout: float | None = None) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
@@ -126,3 +162,5 @@ class Recorder(Recording):
         """
         self._steps.close()
         super().close(timeout)
+        if self._spread is not None:
+            self._spread.leave()

@@ -1,0 +1,122 @@
+"""The audit of weights that are spread over ranks: each compares its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from tb_pastnet.record.audit.array_audit import HeldArray
+from tb_pastnet.record.audit.comparison import Channels, Ints
+from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.torch.module_audit import ModuleAudit, ModuleCauses
+from tb_pastnet.torch.module_weights import TorchWeight
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps
+from tb_pastnet.torch.ranks import Ranks
+from tb_pastnet.torch.spread_weights import Part
+
+
+class _HeldPart(HeldArray):
+    """This rank's part of a weight that is held; its `channels` are those of the whole weight."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part.weight)
+        self._part = part
+        self.gathered: Channels | None = None
+
+    def channels(self) -> Channels:
+        """See `Held`: as the ranks have gathered them."""
+        if self.gathered is None:
+            raise RuntimeError("no rank has compared it yet")
+        return self.gathered
+
+    def own(self) -> Channels:
+        """What this rank has of each channel of the whole weight."""
+        rows, numbers = super().channels(), self._part.channels
+        total = _no_channels(self._part.of)
+        for name, row in rows._asdict().items():
+            joined = np.maximum if name == "largest" else np.add
+            joined.at(getattr(total, name), numbers, row)
+        return total
+
+    def worst(self, channels: Ints, count: int) -> Ints:
+        """See `Held`: as far as they lie here."""
+        here = np.flatnonzero(np.isin(self._part.channels, channels))
+        return super().worst(here, count) if here.size else here
+
+
+class SpreadAudit(ModuleAudit):
+    """Compares on each rank; on rank 0 `audit` judges what all have gathered.
+
+    Causes are found by the rows of rank 0.
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[TorchWeight],
+        parts: Mapping[str, Part],
+        steps: OptimizerSteps,
+        failures: Failures,
+    ) -> None:
+        audited = [each for each in weights if not (each.statistic or each.entry.computed)]
+        here = [each for each in audited if each.name in parts and parts[each.name].channels.size]
+        super().__init__(here, ModuleCauses(steps))
+        self.nothing = [False] * len(audited)
+        self._sizes = {each.name: each.axis.channels for each in audited}
+        self._parts = parts
+        self._failures = failures
+        # The audit lets go of what isn't held any more.
+        self._held: WeakValueDictionary[str, _HeldPart] = WeakValueDictionary()
+        self._moved: set[str] | None = None
+        self.audit = Audit(self, lambda: None)
+
+    def held(self, weight: Any) -> HeldArray:
+        """See `AuditSource`."""
+        held = self._held[weight.name] = _HeldPart(self._parts[weight.name])
+        return held
+
+    def moved(self, held: Sequence[HeldArray]) -> list[bool]:
+        """See `AuditSource`: on any rank, at the record that is made."""
+        if self._moved is None:
+            raise RuntimeError("not all ranks could compare")
+        return [each.name in self._moved for each in held]
+
+    def forget(self) -> None:
+        """What was gathered is of another step."""
+        self._moved = None
+
+    def compare(self) -> list[bool]:
+        """Of each weight that is audited on any rank, whether what is held of it moved here."""
+        self.audit.observe()
+        held = [self._held.get(name) for name in self._sizes]
+        return [each is not None and bool(each.compared().differ().any()) for each in held]
+
+    def gather(self, ranks: Ranks, moved: Sequence[int]) -> None:
+        """Gathers from all ranks the channels of weights that moved on any of them."""
+        names = [name for name, flag in zip(self._sizes, moved, strict=True) if flag]
+        for name in names:
+            held = self._held.get(name)
+            own = self._own(name, held)
+            counts = np.stack([own.differ, own.held, own.fingerprint, own.expected])
+            ranks.total(counts)
+            ranks.maximum(own.largest)
+            if held is not None:
+                differ, all_held, fingerprint, expected = counts
+                held.gathered = Channels(differ, all_held, own.largest, fingerprint, expected)
+        self._moved = {*names}
+
+    def _own(self, name: str, held: _HeldPart | None) -> Channels:
+        try:
+            if held is not None:
+                return held.own()
+        except Exception as error:  # the others wait for this rank
+            self._failures.add("Could not audit held weights", error)
+        return _no_channels(self._sizes[name])
+
+
+def _no_channels(count: int) -> Channels:
+    differ, held, fingerprint, expected = np.zeros((4, count), np.int64)
+    return Channels(differ, held, np.zeros(count), fingerprint, expected)
