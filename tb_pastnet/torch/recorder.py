@@ -11,7 +11,7 @@ import torch
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import RECORDS
+from tb_pastnet.record.overhead_timer import RECORDS, metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
 from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
@@ -20,7 +20,8 @@ from tb_pastnet.torch.module_tensor import is_spread
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
-from tb_pastnet.torch.spread_source import SpreadSource, check_alike, reshard
+from tb_pastnet.torch.spread_source import SpreadSource, check_alike
+from tb_pastnet.torch.spread_weights import reshard
 from tb_pastnet.torch.torch_source import TorchSource
 
 
@@ -33,8 +34,9 @@ class Recorder(Recording):
 
     A record at step s shows the state in which `record(s)` found the module. Steps that go back, as
     after restoring a checkpoint, start a new lineage, which replaces what was recorded from there
-    on. Under DistributedDataParallel the worker of rank 0 writes; in the others a Recorder only
-    checks its arguments.
+    on. Of several ranks that of number 0 writes. Under DistributedDataParallel a Recorder of the
+    others only checks its arguments; where weights are spread over ranks, as by `fully_shard`, each
+    measures its own rows: there make every call on all ranks.
 
     Args:
         logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
@@ -64,8 +66,9 @@ class Recorder(Recording):
         exit_timeout: seconds that the end of the program waits for a store.
 
     Raises:
-        InvalidArgument: the module has lazy, meta or spread parameters, nothing is left to record,
-            or `every`, `past`, an axis or `budget` can't be used.
+        InvalidArgument: the module has lazy or meta parameters, or such as can't be read rank by rank,
+            nothing is left to record, or `every`, `past`, an axis or `budget` can't be used,
+            or ranks that share weights got other arguments.
         UnknownName: a name fits no variable, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -136,12 +139,14 @@ class Recorder(Recording):
                     self._spread.follow(int(step))
             super().follow(step)
 
+    @metered("Could not copy the past values")
     def sync(self) -> None:
         """See `Recording`."""
         if self._spread is not None:
             self._spread.sync()
         super().sync()
 
+    @metered("Could not begin a new lineage")
     def restart(self, initial_step: int) -> None:
         """See `Recording`."""
         if self._spread is not None:

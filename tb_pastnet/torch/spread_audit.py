@@ -7,6 +7,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
+import torch
 
 from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.comparison import Channels, Ints
@@ -16,7 +17,7 @@ from tb_pastnet.torch.module_audit import ModuleAudit, ModuleCauses
 from tb_pastnet.torch.module_weights import TorchWeight
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 from tb_pastnet.torch.ranks import Ranks
-from tb_pastnet.torch.spread_weights import Part
+from tb_pastnet.torch.spread_weights import Part, reshard
 
 
 class _HeldPart(HeldArray):
@@ -56,6 +57,7 @@ class SpreadAudit(ModuleAudit):
 
     def __init__(
         self,
+        module: torch.nn.Module,
         weights: Sequence[TorchWeight],
         parts: Mapping[str, Part],
         steps: OptimizerSteps,
@@ -64,6 +66,7 @@ class SpreadAudit(ModuleAudit):
         audited = [each for each in weights if not (each.statistic or each.entry.computed)]
         here = [each for each in audited if each.name in parts and parts[each.name].channels.size]
         super().__init__(here, ModuleCauses(steps))
+        self._module = module
         self.nothing = [False] * len(audited)
         self._sizes = {each.name: each.axis.channels for each in audited}
         self._parts = parts
@@ -77,6 +80,11 @@ class SpreadAudit(ModuleAudit):
         """See `AuditSource`."""
         held = self._held[weight.name] = _HeldPart(self._parts[weight.name])
         return held
+
+    def trainable(self) -> list[bool]:
+        """See `AuditSource`: of shards, whose flags count."""
+        reshard(self._module)
+        return super().trainable()
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`: on any rank, at the record that is made."""

@@ -34,7 +34,7 @@ from tb_pastnet.torch.module_weights import TorchWeight
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 from tb_pastnet.torch.ranks import Ranks
 from tb_pastnet.torch.spread_audit import SpreadAudit
-from tb_pastnet.torch.spread_weights import parts_of
+from tb_pastnet.torch.spread_weights import parts_of, reshard
 from tb_pastnet.torch.torch_source import TorchSource, is_first_worker
 
 _Rows = npt.NDArray[np.float64]
@@ -71,7 +71,7 @@ class SpreadSource(TorchSource):
         self._elements, self._all = _elements(own), _elements(network.weights)
         self._gathered: Floats | None = None
         self._apart = False
-        audited = SpreadAudit(network.weights, parts, steps, failures) if audit else None
+        audited = SpreadAudit(module, network.weights, parts, steps, failures) if audit else None
         self._audited = audited
         ArraySource.copy(self, 0)
 
@@ -232,13 +232,6 @@ def check_alike(budget: float | None, on_violation: object) -> None:
                 f"decide alike on each rank, got {name}={value!r}. Leave it out: a rank that does "
                 f"otherwise than the others stops them."
             )
-
-
-def reshard(module: torch.nn.Module) -> None:
-    """Has parameters be shards again where FSDP2 has left them whole, as after an evaluation."""
-    for each in module.modules():
-        if any(kind.__name__ == "FSDPModule" for kind in type(each).__mro__):
-            each.reshard()
 
 
 def _elements(weights: Sequence[TorchWeight]) -> npt.NDArray[np.int64]:
