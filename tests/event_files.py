@@ -21,8 +21,8 @@ from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.overhead import Overhead, encode_overhead
 from tb_pastnet.format.tags import (
+    DESCRIPTIONS,
     PLUGIN,
-    TAG_DESCRIPTION,
     TAG_MASKS,
     TAG_OVERHEAD,
     TAG_TIMELINE,
@@ -198,7 +198,7 @@ class LineageWriter:
         name = f"events.out.tfevents.{CREATED:010d}.{self.segment:06d}.pastnet"
         return self.directory / name
 
-    def describe(self, step: int, *, audited: bool = False) -> None:
+    def describe(self, step: int, *, audited: bool = False, copied: bool = False) -> None:
         layers, found = network(self.layers)
         variables = tuple(replace(one, follows=one.layer in self.follows) for one in found)
         description = Description(
@@ -215,9 +215,8 @@ class LineageWriter:
             (("count", "dtype int32"),),
             audited=audited,
         )
-        self.put(
-            TAG_DESCRIPTION, step, encode_description(description, tag=TAG_DESCRIPTION, step=step)
-        )
+        for tag in DESCRIPTIONS if copied else DESCRIPTIONS[:1]:
+            self.put(tag, step, encode_description(description, tag=tag, step=step))
 
     def put(self, tag: str, step: int, message: bytes | None, **more: Any) -> None:
         self.raw(event(tag, step, message, wall_time=self.created + self.written, **more))

@@ -56,10 +56,10 @@ PROMISES = (
     ),
     Promise(
         "supersession",
-        "each pair of a lineage torn at any byte and another that resumes it; two writers at once "
-        "in 20 ways; 20 restarts after kill -9",
-        "superseded values never shown; no writer vanishes, both are noted; no restart is taken "
-        "for a second writer",
+        "a run resumed from an earlier step, once or often, its new file torn at every byte; two "
+        "writers at once in 20 ways; 20 restarts after kill -9",
+        "what was replaced never comes back, and is counted; one picture in both loaders; no writer "
+        "vanishes, both are noted; no restart is taken for a second writer",
     ),
     Promise(
         "changed_layers",

@@ -16,7 +16,7 @@ from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.tags import (
-    TAG_DESCRIPTION,
+    DESCRIPTIONS,
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
@@ -94,15 +94,21 @@ def read_one(logdir: Path) -> Recorded:
     return recorded
 
 
+def _take_description(description: Description, copy: int, into: Recorded) -> None:
+    if copy == 0:
+        into.descriptions.append(description)
+    assert into.descriptions[-1] == description
+
+
 def _read_segment(file: Path, into: Recorded) -> None:
     into.segments += 1
     with file.open("rb") as stream:
         for number, message in enumerate(read_messages(stream)):
             place = {"tag": message.tag, "step": message.step, "lineage": into.lineage}
             into.tags.setdefault(message.tag, []).append(message.step)
-            assert (message.tag == TAG_DESCRIPTION) == (number == 0), "description comes first"
-            if message.tag == TAG_DESCRIPTION:
-                into.descriptions.append(decode_description(message.payload, **place))
+            if number < len(DESCRIPTIONS):
+                assert message.tag == DESCRIPTIONS[number], "descriptions come first"
+                _take_description(decode_description(message.payload, **place), number, into)
             elif message.tag == TAG_TIMELINE:
                 into.timelines.append(decode_timeline(message.payload, **place))
             elif message.tag == TAG_MASKS:

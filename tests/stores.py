@@ -1,4 +1,4 @@
-"""A store on loopback that speaks S3, slow and failing as a test wants it."""
+"""Stores on loopback, slow and failing as a test wants it: the server, and one that speaks S3."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 BUCKET = "bucket"
 
@@ -29,29 +32,38 @@ Fault = int | float | str | None
 """A status, seconds that it takes, "reset", or none."""
 
 
-class S3:
+class Handler(WSGIRequestHandler):
+    """Keeps connections, and prints nothing."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log(self, type: str, message: str, *args: Any) -> None:
+        """Nothing."""
+
+
+class Server:
     """The server: `requests` that came, and `fault`, which is asked before each that writes."""
 
-    def __init__(self) -> None:
+    def __init__(self, app: WSGIApplication, handler: type[Handler] = Handler) -> None:
         self.requests: list[Request] = []
+        self.puts: list[Request] = []
         self.fault: Callable[[int], Fault] = lambda number: None
-        self._app = DomainDispatcherApplication(create_backend_app)
+        self._app = app
         self._server = make_server(
-            "127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet
+            "127.0.0.1", 0, self._answer, threaded=True, request_handler=handler
         )
         self._server.daemon_threads = True  # type: ignore[attr-defined]
-        self.environ = {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
-            "AWS_ACCESS_KEY_ID": "key",
-            "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    @property
-    def puts(self) -> list[Request]:
-        """Those that wrote an object, or tried to."""
-        return [each for each in self.requests if each.method == "PUT"]
+    def writes(self, environ: dict[str, Any]) -> bool:
+        """Whether a request writes an object."""
+        return bool(environ["REQUEST_METHOD"] == "PUT")
+
+    def clear(self) -> None:
+        """Forgets what came."""
+        self.requests.clear()
+        self.puts.clear()
 
     def close(self) -> None:
         """Ends it."""
@@ -62,7 +74,10 @@ class S3:
         size = int(environ.get("CONTENT_LENGTH") or 0)
         request = Request(environ["REQUEST_METHOD"], environ["PATH_INFO"], size)
         self.requests.append(request)
-        fault = self.fault(len(self.puts)) if request.method == "PUT" else None
+        fault = None
+        if self.writes(environ):
+            self.puts.append(request)
+            fault = self.fault(len(self.puts))
         if isinstance(fault, float):
             time.sleep(fault)
         elif fault == "reset":
@@ -77,11 +92,17 @@ class S3:
         return answer
 
 
-class _Quiet(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
+class S3(Server):
+    """What moto answers; `environ` leads drivers to it."""
 
-    def log(self, type: str, message: str, *args: Any) -> None:
-        """Nothing."""
+    def __init__(self) -> None:
+        super().__init__(DomainDispatcherApplication(create_backend_app))
+        self.environ = {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
 
 
 @contextmanager
@@ -94,6 +115,6 @@ def s3() -> Iterator[S3]:
     with mock.patch.dict(os.environ, server.environ):
         boto3.client("s3").create_bucket(Bucket=BUCKET)
         s3fs.S3FileSystem.clear_instance_cache()
-        server.requests.clear()
+        server.clear()
         yield server
     server.close()

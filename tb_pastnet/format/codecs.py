@@ -31,7 +31,7 @@ class Codec(NamedTuple):
 CODECS = {
     Kind.CHANNELS: Codec(lambda tag: tags.variable_of(tag) is not None, decode_block),
     Kind.TIMELINE: Codec(tags.TAG_TIMELINE.__eq__, decode_timeline),
-    Kind.DESCRIPTION: Codec(tags.TAG_DESCRIPTION.__eq__, decode_description),
+    Kind.DESCRIPTION: Codec(tags.DESCRIPTIONS.__contains__, decode_description),
     Kind.MASKS: Codec(tags.TAG_MASKS.__eq__, decode_mask_log),
     Kind.MASK: Codec(tags.mask_of, decode_mask),
     Kind.VIOLATIONS: Codec(tags.TAG_VIOLATIONS.__eq__, decode_violations),

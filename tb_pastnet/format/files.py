@@ -18,6 +18,8 @@ from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from tb_pastnet.format.tensorflow_store import TensorFlowStore
+
 _DRIVERS = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow",
     "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "adl": "adlfs",
@@ -140,7 +142,7 @@ def store_of(path: str) -> ObjectStore:
     except (ImportError, ValueError) as error:
         tf: Any = sys.modules.get("tensorflow")
         if tf is not None and protocol in tf.io.gfile.get_registered_schemes():
-            return _TensorFlowStore(tf.io.gfile)
+            return TensorFlowStore(tf)
         driver = _DRIVERS.get(protocol)
         mend = f"run: pip install {driver}" if driver else "expected one that fsspec knows"
         raise OSError(f"no driver for {protocol}://, {mend}") from error
@@ -197,35 +199,3 @@ def _progress(path: str) -> Any:
     if find_spec("tqdm") is None:
         return NoOpCallback()
     return TqdmCallback(tqdm_kwargs={"desc": f"Fetching {path}", "delay": 2, "disable": None})
-
-
-class _TensorFlowStore:
-    def __init__(self, gfile: Any) -> None:
-        self._gfile = gfile
-
-    def names(self, path: str) -> list[str]:
-        if not self._gfile.isdir(path):
-            return []
-        return sorted(str(name).rstrip("/") for name in self._gfile.listdir(path))
-
-    def below(self, path: str) -> list[str]:
-        found = [
-            join(folder, name) for folder, _, names in self._gfile.walk(path) for name in names
-        ]
-        return [each[len(path.rstrip("/")) + 1 :] for each in found]
-
-    def read(self, path: str) -> bytes:
-        with self._gfile.GFile(path, "rb") as file:
-            return bytes(file.read())
-
-    def write(self, path: str, data: bytes) -> None:
-        self._gfile.makedirs(path.rpartition("/")[0])
-        with self._gfile.GFile(path, "wb") as file:
-            file.write(data)
-
-    def remove(self, path: str) -> None:
-        self._gfile.rmtree(path)
-
-    def fetch(self, path: str, names: Sequence[str], folder: Path) -> None:
-        for name in names:
-            (folder / name).write_bytes(self.read(join(path, name)))

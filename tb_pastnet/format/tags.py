@@ -11,6 +11,13 @@ PLUGIN = "pastnet"
 """The plugin's name in summary metadata and in the URL of its routes."""
 
 TAG_DESCRIPTION = "description"
+DESCRIPTIONS = (TAG_DESCRIPTION, "description/copy")
+"""The description stands under two tags.
+
+TensorBoard's fast loader takes a series' plugin from its first event, unchecked: a bit that flips
+there hides the series in all segments, and with it the network.
+"""
+
 TAG_TIMELINE = "timeline"
 TAG_MASKS = "masks"
 TAG_VIOLATIONS = "violations"

@@ -32,6 +32,10 @@ _EQUINOX_CONV = " ".join(f"{kind}{n}d" for kind in ("Conv", "ConvTranspose") for
 _HAIKU_CONV = "conv1_d conv2_d conv3_d"
 _HAIKU_TRANSPOSE = "conv1_d_transpose conv2_d_transpose conv3_d_transpose"
 _NORM = "scale=scale bias=beta mean=moving_mean var=moving_variance"
+_GATE_NAMES = "ii if ig io hi hf hg ho ir iz in hr hz hn i h"
+_OF_A_GATE = " ".join(
+    f"{gate}/{name}={name}" for gate in _GATE_NAMES.split(" ") for name in ("kernel", "bias")
+)
 _GATES = "dense_i/kernel=kernel dense_h/kernel=recurrent_kernel dense_h/bias=bias dense_i/bias=bias"
 
 _LIKE: Mapping[_Row, _Row] = {
@@ -46,6 +50,7 @@ _LIKE: Mapping[_Row, _Row] = {
         "MultiHeadAttention",
         _FLAX_ATTENTION,
     ),
+    **_rows("LSTMCell OptimizedLSTMCell GRUCell SimpleCell", "Dense", _OF_A_GATE),
     **_rows("OptimizedLSTMCell", "LSTMCell", _GATES),
     **_rows("GRUCell", "GRUCell", _GATES),
     # Equinox
@@ -108,8 +113,7 @@ def _kinds(leaf: Leaf) -> tuple[str, str]:
 def _kind(node: Any, name: str) -> str:
     if isinstance(node, Mapping):
         base = re.sub(r"_\d+$", "", name)
-        known = base in _KINDS and (base != name or base.islower())
-        if known:
+        if base in _KINDS and (base != name or base.islower()):
             return base
         return "MultiHeadAttention" if set(node) >= _PARTS_OF_ATTENTION else ""
     if node is None or isinstance(node, list | tuple):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tb_pastnet.format.tags import (
-    TAG_DESCRIPTION,
+    DESCRIPTIONS,
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
@@ -20,12 +21,20 @@ from tb_pastnet.format.tags import (
 from tb_pastnet.reader import notes, summary_runs
 from tb_pastnet.reader.lineage_heads import LineageHead, make_lineage
 from tb_pastnet.reader.runs import CatalogRun, by_writer, join_lineages
-from tb_pastnet.reader.series_source import Listing, RequestContext, SeriesSource, SeriesVersion
+from tb_pastnet.reader.series_source import (
+    Listing,
+    NotListed,
+    RequestContext,
+    SeriesSource,
+    SeriesVersion,
+)
 from tb_pastnet.reader.threads import together
 
-_HEAD = (TAG_DESCRIPTION, TAG_TIMELINE, TAG_OVERHEAD)
+_HEAD = (*DESCRIPTIONS, TAG_TIMELINE, TAG_OVERHEAD)
 _NAMED_SERIES = (*_HEAD, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
 _RUNS_A_CALL = 64
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +69,25 @@ class Experiment:
         self._summaries: dict[str, CatalogRun] = {}
 
     def update(self, context: RequestContext) -> None:
-        """Makes the catalog of what there is now."""
+        """Makes the catalog of what there is now, or of what was known, with a warning.
+
+        `NotListed` where nothing was known.
+        """
+        try:
+            self._update(context)
+        except NotListed:
+            if not self._is_listed:
+                raise
+            logger.debug("TensorBoard failed to list; what was known stays", exc_info=True)
+            warnings = (*_warnings(self._listing), notes.NOT_LISTED)
+            self.catalog = replace(self.catalog, warnings=warnings)
+        self.listed_at = time.monotonic()
+
+    @property
+    def _is_listed(self) -> bool:
+        return self.listed_at > -math.inf
+
+    def _update(self, context: RequestContext) -> None:
         # TensorBoard's data server may be slow to answer a first call (its sockets wait for more to
         # send): two calls wait together.
         glance, tb_runs = together(
@@ -78,7 +105,6 @@ class Experiment:
         catalog = Catalog(dict(sorted(runs.items())), _warnings(self._listing))
         foreign = sum(tb_run not in catalog.names for tb_run in tb_runs)
         self.catalog = replace(catalog, other_runs=foreign)
-        self.listed_at = time.monotonic()
 
     def _list(
         self, context: RequestContext, glance: Listing | None, tb_runs: Sequence[str]
@@ -105,15 +131,18 @@ class Experiment:
     def _stands(self, run: str, glance: Listing) -> bool:
         """Whether nothing was written to a run between two glances."""
         timed = TAG_TIMELINE in glance.get(run, {}) and parse_run(run) is not None
-        return timed and run in self._listing and self._glance.get(run) == glance[run]
+        if not timed or self._glance.get(run) != glance[run]:
+            return False
+        # Where listing failed while TensorBoard loaded, some may be missing.
+        return glance[run].keys() <= self._listing.get(run, {}).keys()
 
     def _list_piecewise(self, context: RequestContext, run: str) -> dict[str, SeriesVersion]:
         """Lists a run in which TensorBoard stumbles over one series, around that series."""
         name = parse_run(run)
         versions = self._source.probe(context, run, _NAMED_SERIES)
-        if name is None or TAG_DESCRIPTION not in versions:
+        if name is None or versions.keys().isdisjoint(DESCRIPTIONS):
             return versions
-        reading = self._source.read(context, [run], [TAG_DESCRIPTION])
+        reading = self._source.read(context, [run], DESCRIPTIONS)
         described = make_lineage(run, name, versions, reading).description
         variables = described.variables if described else ()
         tags = [channels_tag(variable.id) for variable in variables]

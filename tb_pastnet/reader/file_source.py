@@ -7,6 +7,7 @@ another kind are left out. Only where each value lies is kept in memory, some 40
 
 from __future__ import annotations
 
+import math
 import os
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ from tb_pastnet.reader.series_source import (
     SeriesSource,
     SeriesVersion,
     StoredMessage,
+    count_standing,
 )
 
 _BUFFER = 1 << 20
@@ -70,9 +72,9 @@ class FileSeries:
         """Takes the next value of the tag, from an event in a file."""
         if not self._ours:
             return
-        while self._steps and self._steps[-1] >= event.step:
-            for column in (self._files, self._offsets, self._steps, self._walls):
-                column.pop()
+        count = count_standing(self._steps, event.step)
+        for column in (self._files, self._offsets, self._steps, self._walls):
+            del column[count:]
         if value.proto.WhichOneof("value") in _TENSORS:
             self._files.append(file)
             self._offsets.append(event.offset)
@@ -103,6 +105,8 @@ def scan(files: Iterable[Path]) -> Scan:
                     if isinstance(event, Rest):
                         break
                     begun = True
+                    if math.isinf(event.wall_time):
+                        continue  # as in `series_source.standing`
                     _add(by_tag, number, event)
         except OSError:
             unopened += 1

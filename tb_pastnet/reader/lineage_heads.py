@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description
 from tb_pastnet.format.overhead import Overhead, decode_overhead
-from tb_pastnet.format.tags import TAG_DESCRIPTION, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
+from tb_pastnet.format.tags import DESCRIPTIONS, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Floats, Integers
@@ -156,11 +157,11 @@ def make_lineage(
         return decode_all(ordered, decode, tag, name.lineage, noted)
 
     timeline = merge_timelines(list(decoded(TAG_TIMELINE, decode_timeline, lost)))
-    kept_back = [tag for tag in (TAG_DESCRIPTION, TAG_OVERHEAD) if (tb_run, tag) in withheld]
+    kept_back = [tag for tag in (*DESCRIPTIONS, TAG_OVERHEAD) if (tb_run, tag) in withheld]
     lost_besides: Notes = Counter({notes.WITHHELD: len(kept_back)} if kept_back else {})
     # Each segment repeats the description, so the latest that can be read is enough.
-    latest = decoded(TAG_DESCRIPTION, decode_description, lost_besides, newest=True)
-    description = next(latest, None)
+    latest = (decoded(tag, decode_description, lost_besides, newest=True) for tag in DESCRIPTIONS)
+    description = next(chain.from_iterable(latest), None)
     if description is None:
         lost_besides[notes.NO_DESCRIPTION] += 1
     # Totals only grow.

@@ -31,6 +31,7 @@ FUNCTION_TOO_MANY = "Records of the probe left out so that TensorBoard's memory 
 AT_ONCE = (
     "Recorded while another process recorded into the same directory: each is a run of its own"
 )
+NOT_LISTED = "TensorBoard failed to list its runs: those are shown that were known before"
 INSIDE = (
     "TensorBoard was started inside the directory of a single writer. "
     "Start it one directory above to see this run"

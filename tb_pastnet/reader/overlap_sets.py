@@ -13,7 +13,7 @@ from tb_pastnet.core import channel_states, overlap
 from tb_pastnet.core.overlap import Words
 from tb_pastnet.core.statistics import KEPT, NONFINITE, NORM, PAST_NORM, TRAINABLE
 from tb_pastnet.format.description import VariableEntry
-from tb_pastnet.format.tags import MASKS, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, mask_of
+from tb_pastnet.format.tags import DESCRIPTIONS, MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
@@ -46,7 +46,7 @@ number of them in a few bytes."""
 
 _OBJECT_BYTES = 1024
 _STILL = -2
-_HEAD = (TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS)
+_HEAD = (*DESCRIPTIONS, TAG_MASKS, TAG_VIOLATIONS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -144,9 +144,9 @@ def _of_width(blocks: Iterable[OpenBlock], channels: int, noted: Notes) -> Itera
 
 
 def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
-    """A user's own writer: a step that goes back replaces what was written from there on.
+    """A user's own writer: a block that goes back replaces what was written from there on.
 
-    TensorBoard's fast loader does this itself, its slow one doesn't.
+    Sources do this by the steps of events (`standing`); a crafted block may hold others.
     """
     stand: list[OpenBlock] = []
     for block in blocks:

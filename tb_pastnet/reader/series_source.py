@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
-
-from tensorboard import errors
 
 from tb_pastnet.format.tags import parse_run
 
@@ -49,6 +49,34 @@ class StoredMessage(NamedTuple):
     data: bytes | None  # the bytes; None where the event holds something else than bytes
 
 
+def count_standing(steps: Sequence[int], step: int) -> int:
+    """How many events of a series stand when one of another step follows: those of smaller steps.
+
+    TensorBoard's fast loader lets go of the others, so that this is the rule for every source.
+
+    Example:
+        >>> count_standing([16, 32, 48], 20)
+        1
+    """
+    return bisect_left(steps, step)
+
+
+def standing(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
+    """The events of a series that stand, given all in the order in which they were written.
+
+    Those of infinite times are passed over, as by TensorBoard's fast loader.
+    """
+    stored: list[StoredMessage] = []
+    steps: list[int] = []
+    for message in messages:
+        if math.isinf(message.wall_time):
+            continue
+        count = count_standing(steps, message.step)
+        stored[count:] = [message]
+        steps[count:] = [message.step]
+    return stored
+
+
 SeriesName = tuple[str, str]
 """TensorBoard's run and tag."""
 
@@ -65,6 +93,14 @@ class RunDeleted(Exception):
     """
 
 
+class NotListed(Exception):
+    """TensorBoard fails to list runs or series.
+
+    Its slow loader lists while another thread loads, so that runs vanish and series are half there;
+    a series with metadata and without any value makes it fail each time.
+    """
+
+
 class SeriesSource(ABC):
     """Which series of ours there are, and their bytes.
 
@@ -73,34 +109,28 @@ class SeriesSource(ABC):
 
     @abstractmethod
     def runs(self, context: RequestContext) -> list[str]:
-        """All of TensorBoard's runs, ours or not."""
+        """All of TensorBoard's runs, ours or not; or `NotListed`."""
 
     @abstractmethod
     def series(
         self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None
     ) -> Listing:
-        """Our series of some runs and tags; None: of all. Fails where TensorBoard does."""
+        """Our series of some runs and tags; None: of all. `NotListed` where TensorBoard fails."""
 
     def listing(
         self, context: RequestContext, only: Collection[str] | None = None
     ) -> tuple[Listing, list[str]]:
-        """Our series by run and tag, of all runs or of some; and the runs that can't be listed.
-
-        One series with metadata and without any value makes TensorBoard's slow loader fail for a
-        whole run.
-        """
+        """Our series by run and tag, of all runs or of some; and the runs that can't be listed."""
         try:
             return self.series(context, only, None), []
-        except errors.PublicError:
-            raise
-        except Exception:  # of TensorBoard, see above
+        except NotListed:
             logger.debug("list_tensors failed; asking run by run", exc_info=True)
         listing: Listing = {}
         failed: list[str] = []
         for run in self.runs(context) if only is None else only:
             try:
                 listing.update(self.series(context, [run], None))
-            except Exception:
+            except NotListed:
                 failed.append(run)
         return listing, failed
 
@@ -108,9 +138,7 @@ class SeriesSource(ABC):
         """Lists some tags of all runs: much quicker than all of them. None where that fails."""
         try:
             return self.series(context, None, tags)
-        except errors.PublicError:
-            raise
-        except Exception:  # of TensorBoard, as above
+        except NotListed:
             logger.debug("list_tensors failed; listing everything", exc_info=True)
             return None
 
@@ -122,7 +150,7 @@ class SeriesSource(ABC):
         for tag in tags:
             try:
                 versions.update(self.series(context, [run], [tag]).get(run, {}))
-            except Exception:
+            except NotListed:
                 logger.debug("list_tensors failed for one series", exc_info=True)
         return versions
 

@@ -8,7 +8,7 @@ split until the series at fault stands alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tb_pastnet.format.tags import PLUGIN
 from tb_pastnet.reader.series_source import (
     ALL,
     Listing,
+    NotListed,
     Reading,
     Readings,
     RequestContext,
@@ -26,6 +27,7 @@ from tb_pastnet.reader.series_source import (
     SeriesSource,
     SeriesVersion,
     StoredMessage,
+    standing,
 )
 
 _DT_UINT8 = 4
@@ -40,17 +42,20 @@ class TensorBoardSource(SeriesSource):
         self._provider = provider
 
     def runs(self, context: RequestContext) -> list[str]:
-        """All runs that TensorBoard knows, ours or not."""
-        runs = self._provider.list_runs(context.tensorboard, experiment_id=context.experiment)
-        return [run.run_name for run in runs]
+        """All runs that TensorBoard knows; only ours where it fails to list them all."""
+        try:
+            return [run.run_name for run in _list(self._provider.list_runs, context)]
+        except NotListed:
+            logger.debug("list_runs failed; listing series", exc_info=True)
+            return list(self.series(context, None, None))
 
     def series(
         self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None
     ) -> Listing:
         """Lists our series. See `SeriesSource.series`."""
-        by_run = self._provider.list_tensors(
-            context.tensorboard,
-            experiment_id=context.experiment,
+        by_run = _list(
+            self._provider.list_tensors,
+            context,
             plugin_name=PLUGIN,
             run_tag_filter=tb_provider.RunTagFilter(runs, tags),
         )
@@ -71,7 +76,7 @@ class TensorBoardSource(SeriesSource):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """Reads events as TensorBoard orders them. See `SeriesSource.read`.
+        """Reads the events that stand in both loaders. See `SeriesSource.read`.
 
         Of a series longer than `most` TensorBoard makes a random choice that holds the last event.
         """
@@ -83,11 +88,11 @@ class TensorBoardSource(SeriesSource):
                 if messages is None:
                     failed.append(call)
                 else:
-                    readings[call] = messages
+                    readings[call] = standing(messages)
                 continue
             for run, by_tag in call.items():
                 for tag, events in by_tag.items():
-                    readings[run, tag] = [_message(event) for event in events]
+                    readings[run, tag] = standing(map(_message, events))
         return readings, failed
 
     def _calls(
@@ -119,6 +124,16 @@ class TensorBoardSource(SeriesSource):
             yield from self._calls(context, runs[half:], tags, most)
         else:
             yield runs[0], tags[0]
+
+
+def _list(ask: Callable[..., Any], context: RequestContext, **asked: Any) -> Any:
+    """What TensorBoard lists; `NotListed` for any error but those that it means for clients."""
+    try:
+        return ask(context.tensorboard, experiment_id=context.experiment, **asked)
+    except errors.PublicError:
+        raise
+    except Exception as error:
+        raise NotListed(f"{type(error).__name__}: {error}") from error
 
 
 def _message(event: tb_provider.TensorDatum) -> StoredMessage:

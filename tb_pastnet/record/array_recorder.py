@@ -67,15 +67,20 @@ class RatedSource(ArraySource):
         packages: Sequence[str] = (),
         writes: bool = True,
     ) -> None:
-        super().__init__(network)
         self._rate = rate
         self.packages = packages
         self._writes = writes
+        super().__init__(network)
 
     @property
     def writes(self) -> bool:
         """See `Source`."""
         return self._writes
+
+    def copy(self, number: int) -> None:
+        """See `Source`. Where another process writes, nothing is kept."""
+        if self._writes:
+            super().copy(number)
 
     def learning_rate(self, step: int) -> float:
         """See `Source`."""
@@ -110,9 +115,9 @@ class ArrayRecorder(Recording):
         self._weights: dict[str, Any] = {each.name: each for each in source.network.weights}
         self._table = declared_table(source.network.weights)
         self._declare(masks, kept)
-        table, start = self._table, source.network.origin()
+        table, start = self._table, source.network.origin() if source.writes else ""
         audited = None
-        if audit:
+        if audit and source.writes:
             held = _DeclaredAudit(source.network.weights, DecayByNumbers())
             audited = Audit(held, lambda: table)
         failures = Failures()

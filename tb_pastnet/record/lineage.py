@@ -23,7 +23,7 @@ from tb_pastnet.format.files import (
     open_to_read,
     remove_directory,
 )
-from tb_pastnet.format.tags import TAG_DESCRIPTION, RunName, lineage_directory
+from tb_pastnet.format.tags import DESCRIPTIONS, TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.failures import LOGGER, Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -170,9 +170,12 @@ class Lineage:
                 groups=tuple(groups),
             )
 
-        def describe(first_step: int, step: int) -> Message:
-            sealed = encode_description(description(first_step), tag=TAG_DESCRIPTION, step=step)
-            return Message(TAG_DESCRIPTION, step, sealed)
+        def describe(first_step: int, step: int) -> list[Message]:
+            text = description(first_step)
+            return [
+                Message(tag, step, encode_description(text, tag=tag, step=step))
+                for tag in DESCRIPTIONS
+            ]
 
         batch = Batch(spans_of(network.weights), self._run.lineage, probe=self._probe)
         return Sink(self._segments, batch, describe, failures, totals)

@@ -73,7 +73,7 @@ class Sink:
         self,
         segments: Segments,
         batch: Batch,
-        describe: Callable[[int, int], Message],
+        describe: Callable[[int, int], Sequence[Message]],
         failures: Failures,
         totals: OverheadTotals,
         queue_bytes: int = QUEUE_BYTES,
@@ -345,7 +345,9 @@ class Sink:
             self._described_step = step = max(self._described_step, group.messages[0].step)
             events = [message_event(message, wall_time) for message in group.messages]
             self._segments.write(
-                lambda: message_event(self._describe(first, step), wall_time),
+                lambda: b"".join(
+                    message_event(message, wall_time) for message in self._describe(first, step)
+                ),
                 lambda written: self._body(group, events, wall_time, written),
             )
         except Exception as error:
@@ -375,6 +377,8 @@ def _close_all() -> None:
         left = begin + sink._segments.exit_seconds - time.monotonic()
         sink.close(max(0.001, left))
         sink.tell_lost()
+        if sink in _OPEN:
+            _OPEN.remove(sink)  # this may be called again, and waits for each once
 
 
 def _close_before_pools() -> None:

@@ -7,17 +7,18 @@ The flag binds no optimizer of torch: one goes on as long as a gradient is left,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from tb_pastnet.record.audit.array_audit import ArrayAudit
+from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, Held
 from tb_pastnet.record.audit.optimizer_facts import Average, OptimizerCauses
+from tb_pastnet.record.failures import Failures
 from tb_pastnet.torch.module_tensor import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
@@ -26,18 +27,36 @@ _BETAS = ("momentum", "alpha", "rho")
 """Factors of groups by which slots decay, besides betas."""
 
 
-def audit_of(weights: Sequence[TorchWeight], steps: OptimizerSteps) -> Audit:
+def audit_of(weights: Sequence[TorchWeight], steps: OptimizerSteps, failures: Failures) -> Audit:
     """Audits some weights from now on. What a parametrization computes moves where its parts do."""
     own = [weight for weight in weights if not weight.entry.computed]
-    return Audit(ModuleAudit(own, ModuleCauses(steps)), lambda: None)
+    return Audit(ModuleAudit(own, ModuleCauses(steps), failures), lambda: None)
 
 
 class ModuleAudit(ArrayAudit):
-    """Asks for flags at each step, quickly."""
+    """Asks for flags at each step, quickly; says which statistics move in frozen layers."""
 
-    def __init__(self, weights: Iterable[TorchWeight], causes: OptimizerCauses) -> None:
+    def __init__(
+        self, weights: Sequence[TorchWeight], causes: OptimizerCauses, failures: Failures
+    ) -> None:
         super().__init__(weights, causes)
         self._parameters: list[torch.Tensor] = []
+        self._statistics = {each.layer: each.entry.owner for each in weights if each.statistic}
+        self._failures = failures
+
+    def moved(self, held: Sequence[HeldArray]) -> list[bool]:
+        """See `AuditSource`."""
+        self.note_statistics()
+        return super().moved(held)
+
+    def note_statistics(self) -> None:
+        """Counts statistics that move in frozen layers."""
+        moving = [repr(layer) for layer, owner in self._statistics.items() if _is_frozen(owner)]
+        if moving:
+            self._failures.add(
+                f"Statistics of frozen layers follow what comes in, as of {', '.join(moving[:3])}: "
+                f"call eval() on them where they shall not"
+            )
 
     def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""
@@ -47,6 +66,12 @@ class ModuleAudit(ArrayAudit):
         """See `AuditSource`. Looks anew what the parameters are."""
         self._parameters = [weight.variable.stored for weight in self.weights]
         return super().trainable()
+
+
+def _is_frozen(layer: torch.nn.Module) -> bool:
+    """Whether a layer in training has weights, none of which needs a gradient."""
+    flags = [parameter.requires_grad for parameter in layer.parameters(recurse=False)]
+    return layer.training and bool(flags) and not any(flags)
 
 
 class ModuleCauses(OptimizerCauses):

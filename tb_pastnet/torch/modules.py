@@ -23,6 +23,7 @@ _MADE = ("torch.nn.utils.parametrize", "torch.distributed")
 
 def tensors_of(module: nn.Module) -> list[ModuleTensor]:
     """Lists the tensors of a module, each shared one once; raises where they can't be read."""
+    reshard(module)
     unique: dict[tuple[int, str], ModuleTensor] = {}
     for entry in _walk(module, "", "", (), None):
         key = (id(entry.owner), entry.key) if entry.computed else (id(entry.stored), "")
@@ -33,6 +34,13 @@ def tensors_of(module: nn.Module) -> list[ModuleTensor]:
     entries = list(unique.values())
     _refuse(module, entries)
     return entries
+
+
+def reshard(module: nn.Module) -> None:
+    """Has parameters be shards again where FSDP2 has left them whole, as after an evaluation."""
+    for each in module.modules():
+        if any(kind.__name__ == "FSDPModule" for kind in type(each).__mro__):
+            each.reshard()
 
 
 def kinds_of(module: nn.Module | None) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from tb_pastnet.torch.module_weights import AxisOverrides, network_of
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
 from tb_pastnet.torch.spread_source import SpreadSource, check_alike
-from tb_pastnet.torch.spread_weights import reshard
 from tb_pastnet.torch.torch_source import TorchSource
 
 
@@ -66,9 +65,9 @@ class Recorder(Recording):
         exit_timeout: seconds that the end of the program waits for a store.
 
     Raises:
-        InvalidArgument: the module has lazy or meta parameters, or such as can't be read rank by rank,
-            nothing is left to record, or `every`, `past`, an axis or `budget` can't be used,
-            or ranks that share weights got other arguments.
+        InvalidArgument: the module has lazy or meta parameters, or some that can't be read rank by
+            rank, nothing is left to record, `every`, `past`, an axis or `budget` can't be used, or
+            ranks that share weights were given different arguments.
         UnknownName: a name fits no variable, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -104,7 +103,6 @@ class Recorder(Recording):
     ) -> None:
         failures = Failures()
         schedule = Schedule(every, past, initial_step, budget)
-        reshard(model)
         recorded = network_of(model, variables, channel_axis, follows)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         self._spread: SpreadSource | None = None
@@ -112,14 +110,14 @@ class Recorder(Recording):
         if any(is_spread(weight.entry.stored) for weight in recorded.everything):
             check_alike(budget, on_violation)
             own = Schedule(every, past, initial_step)
-            source = self._spread = SpreadSource(
-                model, recorded, self._steps, own, failures, audit=audit
-            )
-            audited = source.audit
-            start = source.agree(every, past, initial_step, audit)
+            self._spread = SpreadSource(model, recorded, self._steps, own, failures, audit=audit)
+            source, audited = self._spread, self._spread.audit
+            start = self._spread.agree(every, past, initial_step, audit)
         else:
             source = TorchSource(recorded, self._steps)
-            audited = audit_of(recorded.weights, self._steps) if audit and source.writes else None
+            audited = None
+            if audit and source.writes:
+                audited = audit_of(recorded.weights, self._steps, failures)
             start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(

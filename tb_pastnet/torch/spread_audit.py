@@ -15,9 +15,10 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.torch.module_audit import ModuleAudit, ModuleCauses
 from tb_pastnet.torch.module_weights import TorchWeight
+from tb_pastnet.torch.modules import reshard
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 from tb_pastnet.torch.ranks import Ranks
-from tb_pastnet.torch.spread_weights import Part, reshard
+from tb_pastnet.torch.spread_weights import Part
 
 
 class _HeldPart(HeldArray):
@@ -65,12 +66,12 @@ class SpreadAudit(ModuleAudit):
     ) -> None:
         audited = [each for each in weights if not (each.statistic or each.entry.computed)]
         here = [each for each in audited if each.name in parts and parts[each.name].channels.size]
-        super().__init__(here, ModuleCauses(steps))
+        statistics = [each for each in weights if each.statistic]
+        super().__init__([*here, *statistics], ModuleCauses(steps), failures)
         self._module = module
         self.nothing = [False] * len(audited)
         self._sizes = {each.name: each.axis.channels for each in audited}
         self._parts = parts
-        self._failures = failures
         # The audit lets go of what isn't held any more.
         self._held: WeakValueDictionary[str, _HeldPart] = WeakValueDictionary()
         self._moved: set[str] | None = None
@@ -90,6 +91,7 @@ class SpreadAudit(ModuleAudit):
         """See `AuditSource`: on any rank, at the record that is made."""
         if self._moved is None:
             raise RuntimeError("not all ranks could compare")
+        self.note_statistics()
         return [each.name in self._moved for each in held]
 
     def forget(self) -> None:

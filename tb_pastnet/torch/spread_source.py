@@ -31,10 +31,11 @@ from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.source import ArraySource, Floats
 from tb_pastnet.record.weight import Network
 from tb_pastnet.torch.module_weights import TorchWeight
+from tb_pastnet.torch.modules import reshard
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 from tb_pastnet.torch.ranks import Ranks
 from tb_pastnet.torch.spread_audit import SpreadAudit
-from tb_pastnet.torch.spread_weights import parts_of, reshard
+from tb_pastnet.torch.spread_weights import parts_of
 from tb_pastnet.torch.torch_source import TorchSource, is_first_worker
 
 _Rows = npt.NDArray[np.float64]

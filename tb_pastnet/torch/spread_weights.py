@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
-import torch
 
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis
 from tb_pastnet.errors import InvalidArgument
@@ -47,13 +46,6 @@ def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict
             continue
         parts[weight.name] = _part(weight, placement)
     return parts
-
-
-def reshard(module: torch.nn.Module) -> None:
-    """Has parameters be shards again where FSDP2 has left them whole, as after an evaluation."""
-    for each in module.modules():
-        if any(kind.__name__ == "FSDPModule" for kind in type(each).__mro__):
-            each.reshard()
 
 
 def _placement(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import pytest
 from tensorboard import context
 from werkzeug.datastructures import MultiDict
 
+from tb_pastnet.format.frames import read_frames
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.state_series import StateSeries
 from tb_pastnet.reader.store import Store
@@ -44,7 +46,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """A small file of two blocks a variable, its place in a run, and what is true."""
     logdir = tmp_path_factory.mktemp("whole")
     writer = files.LineageWriter(logdir, layers={"c": 2}, block=3)
-    writer.describe(0)
+    writer.describe(0, copied=True)
     writer.records(STEPS)
     writer.close(6)
     true = _true(logdir)
@@ -156,6 +158,28 @@ def test_a_file_cut_anywhere_shows_what_is_left(
     figure(f"{loader} loader, cut at each of {said.total():,} bytes: {_told(said)}")
 
 
+def test_no_bit_of_an_event_that_describes_the_network_hides_it(
+    tmp_path: Path, whole: Whole, figure: Callable[..., None]
+) -> None:
+    data, place, _ = whole
+    events = list(read_frames(io.BytesIO(data)))[:2]
+    # What names the plugin stands at the end of an event.
+    ends = [event.offset + 12 + len(event.payload) for event in events]
+    bits = [(at, bit) for end in ends for at in range(end - 20, end) for bit in range(8)]
+    for at, bit in bits:
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << bit
+        path = tmp_path / f"{at}.{bit}" / place
+        path.parent.mkdir(parents=True)
+        path.write_bytes(flipped)
+        path.with_name(f"{path.name}.later").write_bytes(data)  # another segment
+    with board(tmp_path, "fast") as here:
+        runs = Store(here.provider).catalog(CALLER).runs
+    assert len(runs) == len(bits)
+    assert {name for name, run in runs.items() if not run.layers} == set()
+    figure(f"fast loader, {len(bits)} bits that name the plugin of a network: 0 hide it")
+
+
 @pytest.mark.prove
 @pytest.mark.parametrize("kind", [flips, cuts])
 @pytest.mark.parametrize("loader", LOADERS)
@@ -168,7 +192,7 @@ def test_whatever_happens_to_a_segment_the_others_are_shown(
     writer = files.LineageWriter(tmp_path / "whole", layers={"c": 2}, block=3)
     segments: dict[str, bytes] = {}
     for steps in (range(1, 4), range(4, 7)):
-        writer.describe(steps[0] - 1)
+        writer.describe(steps[0] - 1, copied=True)
         writer.records(steps)
         segments[writer.path.name] = writer.path.read_bytes()
         writer.segment += 1

@@ -19,7 +19,8 @@ from tests.tensorboards import Board
 pytestmark = pytest.mark.promise("back_in_time")
 
 
-def test_a_restart_that_goes_back_gives_one_picture(tmp_path: Path) -> None:
+@pytest.mark.promise("supersession")
+def test_a_restart_that_goes_back_gives_one_picture(tmp_path: Path, figure: Any) -> None:
     files.write_run(tmp_path, steps=range(100), ordinal=1, lineage=0xAAAAAAAA)
     files.write_run(tmp_path, steps=range(80, 150), ordinal=2, lineage=0x11111111)
 
@@ -34,6 +35,7 @@ def test_a_restart_that_goes_back_gives_one_picture(tmp_path: Path) -> None:
     assert [one["ordinal"] for one in run["lineages"]] == [1, 2]
     assert header["account"] == run["account"]
     assert {"step": 80, "kind": "restart", "text": "training was resumed here"} in header["events"]
+    figure("100 steps, then 70 from step 80: 150 shown and 20 superseded, in both loaders")
 
 
 def test_a_clock_that_was_set_back_changes_nothing(tmp_path: Path) -> None:
@@ -43,6 +45,7 @@ def test_a_clock_that_was_set_back_changes_nothing(tmp_path: Path) -> None:
     assert (run["records"], run["account"]["superseded"]) == (120, 0)
 
 
+@pytest.mark.promise("supersession")
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.prove)])
 def test_what_is_superseded_never_comes_back_wherever_the_resumed_run_was_torn(
     tmp_path: Path, figure: Any, whole: bool
@@ -66,7 +69,8 @@ def test_what_is_superseded_never_comes_back_wherever_the_resumed_run_was_torn(
             assert layer.steps.tolist() == [*range(1, 21), *own]
             assert own in ([], [*range(21, 37)], [*range(21, 41)])
             assert run.account.superseded == 10
-    figure(f"torn at {len(sizes)} of {len(data)} bytes")
+    if whole:
+        figure(f"the resumed file torn at each of {len(data):,} bytes: 0 superseded records shown")
 
 
 def test_two_writers_at_a_time_are_both_there(tmp_path: Path) -> None:

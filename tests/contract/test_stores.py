@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import keras
 import numpy as np
 import pytest
@@ -17,11 +22,23 @@ from tb_pastnet.reader.local_log import LocalLog
 from tb_pastnet.record import segments
 from tests.both_loaders import in_both
 from tests.commands import command
+from tests.event_files import LineageWriter
 from tests.fault.sinking import change, make_sink, offer
-from tests.stores import S3, s3
-from tests.tensorboards import Board
+from tests.gcs import gcs
+from tests.read_back import check
+from tests.slow_store import SlowFileSystem
+from tests.stores import S3, Server, s3
+from tests.tensorboards import LOADERS, Board, board
 
-STORES = ["s3://bucket/runs/a", "memory://runs/a", "ram://runs/a"]
+STORES = {
+    "s3": ("s3://bucket/runs/a", s3),
+    "memory": ("memory://runs/a", nullcontext),
+    "ram": ("ram://runs/a", nullcontext),
+    "gcsfs": ("gs://bucket/runs/a", gcs),
+    "tensorflow": ("gs://bucket/runs/a", partial(gcs, "tensorflow")),
+    "slow": ("slow://{folder}/runs/a", nullcontext),
+}
+OF_THE_CLOCK = {"overhead", "bytes", "bytes_per_record"}
 X, Y = (np.random.default_rng(seed).normal(size=(64, 4)).astype("f4") for seed in (0, 1))
 
 
@@ -63,21 +80,50 @@ def told(log: pastnet.log.Log) -> dict[str, Any]:
     return found
 
 
+def report(logdir: str | Path) -> Any:
+    """What the command says of the only run, without what depends on the clock."""
+    code, out, _ = command("report", logdir, "--json", "--fail-on", "violations")
+    (run,) = json.loads(out)["runs"]
+    return code, {key: value for key, value in run.items() if key not in OF_THE_CLOCK}
+
+
 @pytest.fixture(scope="module")
-def on_disk(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], dict[str, Any]]:
+def on_disk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
     logdir = tmp_path_factory.mktemp("disk") / "a"
-    return train(logdir), told(pastnet.read(logdir))
+    weights = train(logdir)
+    size = sum(file.stat().st_size for file in logdir.rglob("*.pastnet"))
+    return weights, told(pastnet.read(logdir)), report(logdir), size
 
 
-@pytest.mark.parametrize("url", STORES)
-def test_a_log_in_a_store_is_that_on_disk(store: S3, on_disk: Any, url: str) -> None:
-    weights, expected = on_disk
-    np.testing.assert_equal(train(url), weights)
-    np.testing.assert_equal(told(pastnet.read(url)), expected)
-    # One level above it as well.
-    assert list(pastnet.read(url.rpartition("/")[0]).runs) == ["a"]
+@pytest.mark.promise("stores")
+@pytest.mark.parametrize("name", STORES)
+def test_a_log_in_a_store_is_that_on_disk(
+    on_disk: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Any
+) -> None:
+    weights, expected, reported, size = on_disk
+    url, opened = STORES[name]
+    url = url.format(folder=tmp_path)
+    monkeypatch.setattr(SlowFileSystem, "seconds", 0.2)
+    monkeypatch.setattr(segments, "PUT_SECONDS", (3600.0, 3600.0))  # also on a slow machine
+    with opened() as server:
+        np.testing.assert_equal(train(url), weights)
+        if isinstance(server, Server):
+            # The first, and that at the end of each `fit`, as no 10 seconds are over.
+            sent = sum(put.size for put in server.puts)
+            assert len(server.puts) <= 4
+            assert sent <= 1.3 * size
+            figure(f"{name}: {len(server.puts)} PUTs, {sent / size:.2f} of the bytes on a disk")
+        np.testing.assert_equal(told(pastnet.read(url)), expected)
+        assert report(url) == reported
+        # One level above it as well.
+        assert list(pastnet.read(url.rpartition("/")[0]).runs) == ["a"]
+        copy = LocalLog(url.rpartition("/")[0])  # gone with it
+    for loader in LOADERS:
+        with board(Path(copy.path), loader) as here:
+            assert check(here, pastnet.read(copy.path)) > 0
 
 
+@pytest.mark.promise("stores")
 def test_the_tab_reads_objects_in_both_loaders(store: S3, on_disk: Any) -> None:
     url = "s3://bucket/shown"
     train(f"{url}/a")
@@ -93,7 +139,7 @@ def test_the_tab_reads_objects_in_both_loaders(store: S3, on_disk: Any) -> None:
 
 def test_commands_take_urls(store: S3, tmp_path: Path) -> None:
     train("s3://bucket/commands/a")
-    store.requests.clear()
+    store.clear()
     code, out, _ = command("report", "s3://bucket/commands", "--json", "--fail-on", "violations")
     assert code == 0
     (run,) = json.loads(out)["runs"]
@@ -102,6 +148,31 @@ def test_commands_take_urls(store: S3, tmp_path: Path) -> None:
     assert len(store.requests) <= 3 + 3
     assert command("check", "s3://bucket/commands")[0] == 0
     assert command("export", "s3://bucket/commands", str(tmp_path / "out"))[0] == 0
+
+
+@pytest.mark.prove
+@pytest.mark.promise("stores")
+def test_a_report_of_300_layers_and_1_000_records(store: S3, tmp_path: Path, figure: Any) -> None:
+    writer = LineageWriter(tmp_path, layers={f"block{n // 10}/conv{n}": 16 for n in range(300)})
+    for writer.segment, steps in enumerate(np.array_split(np.arange(1, 1001), 9)):
+        writer.describe(0, audited=True)
+        writer.records(steps.tolist())
+    writer.close(1000)
+    fsspec.filesystem("s3").put(f"{tmp_path}/", "bucket/large", recursive=True)
+    store.clear()
+    begin = time.monotonic()
+    # A process of its own, as it reads a log only once.
+    program = [sys.executable, "-m", "tb_pastnet", "report", "s3://bucket/large"]
+    report = subprocess.run(
+        [*program, "--fail-on", "violations"], capture_output=True, text=True, check=True
+    )
+    seconds = time.monotonic() - begin
+    assert "1,000 offered: 1,000 shown" in report.stdout
+    assert len(store.requests) == 1 + 9
+    figure(
+        f"report of 300 layers × 1,000 records in {seconds:.1f} s, {len(store.requests)} requests",
+        met=seconds < 10,
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,34 +197,49 @@ def test_what_cannot_be_read_says_why(store: S3, url: str, got: str) -> None:
         pastnet.read(url)
 
 
+def record_20_000(logdir: str, now: list[float]) -> None:
+    """In 1,000 seconds of a clock that follows the records."""
+    sink, _ = make_sink(logdir)
+    for step in range(1, 20_001):
+        now[0] += 0.05
+        if step % 10 == 0:
+            change(sink, step)
+        while not offer(sink, step):
+            time.sleep(0.001)
+        if sink._queue.qsize() > 100:
+            time.sleep(0.01)
+    sink.close(60.0)
+
+
+@pytest.fixture(scope="module")
+def size_of_20_000(tmp_path_factory: pytest.TempPathFactory) -> int:
+    logdir = tmp_path_factory.mktemp("many")
+    record_20_000(str(logdir), [1000.0])
+    return sum(file.stat().st_size for file in logdir.rglob("*.pastnet"))
+
+
+@pytest.mark.promise("stores")
+@pytest.mark.parametrize(
+    "name",
+    ["s3", pytest.param("gcsfs", marks=pytest.mark.prove), "tensorflow"],
+)
 def test_requests_and_bytes_of_20_000_records_are_few(
-    store: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Any
+    size_of_20_000: int, name: str, monkeypatch: pytest.MonkeyPatch, figure: Any
 ) -> None:
-    """Of 1,000 seconds, as a clock tells that follows the records."""
-    now = [1000.0]
+    now, times = [1000.0], []
     monkeypatch.setattr(segments, "time", _Clock(now))
-    sizes = {}
-    for logdir in ("s3://bucket/many", str(tmp_path / "many")):
-        store.requests.clear()
-        sink, _ = make_sink(logdir)
-        for step in range(1, 20_001):
-            now[0] += 0.05
-            if step % 10 == 0:
-                change(sink, step)
-            while not offer(sink, step):
-                time.sleep(0.001)
-            if sink._queue.qsize() > 100:
-                time.sleep(0.01)
-        sink.close(60.0)
-        sizes[logdir] = sum(put.size for put in store.puts)
-        puts = len(store.puts)
-        if logdir.startswith("s3"):
-            # The first, then after 10, 20, 40, 80, 160, 300 and 300 seconds, and the last.
-            assert puts <= 9
-            figure(f"20,000 records in {puts} PUTs")
-    local = sum(file.stat().st_size for file in (tmp_path / "many").rglob("*.pastnet"))
-    assert sizes["s3://bucket/many"] <= 1.3 * local
-    (run,) = pastnet.read("s3://bucket/many").runs.values()
+    url, opened = STORES[name]
+    with opened() as server:
+        server.fault = lambda number: times.append(now[0])
+        record_20_000(url, now)
+        # The first, then after 10, 20, 40, 80, 160, 300 and 300 seconds, and the last.
+        assert len(server.puts) <= 9
+        assert np.diff(times[:-1]).min() >= 10.0
+        sent = sum(put.size for put in server.puts)
+        assert sent <= 1.3 * size_of_20_000
+        ratio = sent / size_of_20_000
+        figure(f"{name}: 20,000 records in {len(times)} PUTs, {ratio:.2f} of the bytes on a disk")
+        (run,) = pastnet.read(url).runs.values()
     assert run.account.shown + run.account.thinned == 20_000
     assert run.account.dropped == 0
 

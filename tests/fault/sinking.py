@@ -19,7 +19,7 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.files import join
 from tb_pastnet.format.function_change import LAYER, Place
-from tb_pastnet.format.tags import lineage_directory
+from tb_pastnet.format.tags import DESCRIPTIONS, lineage_directory
 from tb_pastnet.record.batch import Batch, Span
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
@@ -37,7 +37,9 @@ def make_sink(logdir, exit_timeout=60.0, **settings):
 
     def describe(first_step, step):
         text = Description(run.lineage, run.ordinal, "o", 1, "previous", first_step, 0.0)
-        return Message("description", step, encode_description(text, tag="description", step=step))
+        return [
+            Message(tag, step, encode_description(text, tag=tag, step=step)) for tag in DESCRIPTIONS
+        ]
 
     spans = [Span("a/kernel", 0, 30, True), Span("a/bias", 30, 40, False)]
     directory = join(logdir, lineage_directory(run.ordinal, run.lineage))

@@ -5,13 +5,10 @@ The same picture is that of a training that nobody killed: the same states and d
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests.fault.trainings import Trainings
 from tests.recorded import Recorded, read_lineages
 from tests.tensorboards import LOADERS, board
 
@@ -35,58 +33,38 @@ class Ended(NamedTuple):
     seconds: float
 
 
-class Trainings:
-    """Trainings one after the other, each in a process forked from one that has imported Keras."""
+class KilledTrainings(Trainings):
+    """See `tests.fault.training`."""
 
     def __init__(self, errors: Path) -> None:
-        self.errors = errors
-        self._stderr = errors.open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fault.training"],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+        super().__init__("tests.fault.training", errors)
 
     def train(
         self, logdir: Path, saved: Path | str = "", steps: int = 30, end: str = "", kill: int = 0
     ) -> Ended:
         """Trains, and kills it some time after so many lines that acknowledge a step."""
-        assert self._process.stdin is not None
-        order = [str(logdir), str(saved), steps, end]
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        pid = self._told()["pid"]
+        pid = self.order(str(logdir), str(saved), steps, end)
         acknowledged: list[int] = []
         last = time.monotonic()
-        while not isinstance(told := self._told(), dict):
-            acknowledged.append(told)
+        while not isinstance(answer := self.answer(), dict):
+            acknowledged.append(answer)
             last = time.monotonic()
             if len(acknowledged) == kill:
                 time.sleep(random.uniform(0, 0.02))
                 os.kill(pid, signal.SIGKILL)
-        return Ended(acknowledged, told["status"], time.monotonic() - last)
-
-    def _told(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, self.errors.read_text()[-3000:]
-        return json.loads(line)
-
-    def close(self) -> None:
-        self._process.communicate()
-        self._stderr.close()
+        return Ended(acknowledged, answer["status"], time.monotonic() - last)
 
 
 @pytest.fixture(scope="module")
-def trainings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trainings]:
-    made = Trainings(tmp_path_factory.mktemp("errors") / "errors.txt")
+def trainings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KilledTrainings]:
+    made = KilledTrainings(tmp_path_factory.mktemp("errors") / "errors.txt")
     yield made
     made.close()
 
 
 @pytest.mark.prove
 @pytest.mark.promise("kill_9")
-def test_kill_9_while_keras_trains(tmp_path: Path, trainings: Trainings, figure: Any) -> None:
+def test_kill_9_while_keras_trains(tmp_path: Path, trainings: KilledTrainings, figure: Any) -> None:
     random.seed(7)
     kills = KILLS
     acknowledged: set[int] = set()
@@ -135,7 +113,7 @@ def check(lineages: list[Recorded], kills: int) -> set[int]:
     return {step for log in lineages for step in log.record_steps()}
 
 
-def same_picture(logdir: Path, killed: Path, trainings: Trainings, steps: int) -> None:
+def same_picture(logdir: Path, killed: Path, trainings: KilledTrainings, steps: int) -> None:
     """What the tab shows is what it shows of the same training, never killed.
 
     That is until its records are thinned, which those of a lineage after a kill aren't yet.
@@ -174,7 +152,7 @@ def same_picture(logdir: Path, killed: Path, trainings: Trainings, steps: int) -
     ],
 )
 def test_every_end_of_a_keras_training(
-    tmp_path: Path, trainings: Trainings, figure: Any, end: str, code: int, *, closed: bool
+    tmp_path: Path, trainings: KilledTrainings, figure: Any, end: str, code: int, *, closed: bool
 ) -> None:
     ended = trainings.train(tmp_path / "run", "", 20, end)
     assert ended.code == code

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ def train(logdir: str, saved: str, steps: int, end: str) -> None:
     model.fit(X, X.sum(axis=1), epochs=epochs, callbacks=saving, **settings)
 
 
-def main() -> None:
+def main(train: Callable[..., None] = train) -> None:
+    """Trains for each order, in a process of its own."""
     for line in sys.stdin:
         child = os.fork()
         if child:

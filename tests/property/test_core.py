@@ -154,6 +154,7 @@ def test_columns_cover_every_record_once(steps, most):
     assert (np.diff(starts) > 0).all()
 
 
+@pytest.mark.promise("supersession")
 @given(st.lists(st.tuples(counts, counts, st.lists(counts, unique=True).map(sorted)), max_size=5))
 def test_after_superseding_every_step_stands_at_most_once(entries):
     unique = {(o, i): np.array(steps, np.int64) for o, i, steps in entries}

@@ -23,10 +23,14 @@ SAID = {
     "function_view.md": "recorded to step 16",
     "many_devices.md": "pruned: 0.5 leaks: []",
     "cloning.md": "out of sync: False\nin sync again: True",
-    "numpy.md": "steps: [1, 5, 10, 15, 20] channels: 3\nviolations: 3",
-    "jax.md": "steps: [1, 5, 10, 15, 20]\nmoved although frozen: ['dense/kernel']",
+    "numpy.md": (
+        "steps: [1, 5, 10, 15, 20] channels: 3\nviolations: 3\nsklearn: ['layer_0', 'layer_1']"
+    ),
+    "jax.md": (
+        "steps: [1, 5, 10, 15, 20]\nmoved although frozen: ['dense/kernel']\nscanned: [5, 10]"
+    ),
 }
-NEEDS = {"jax.md": ("jax", "optax")}
+NEEDS = {"jax.md": ("jax", "optax"), "numpy.md": ("sklearn",)}
 
 
 @pytest.fixture(scope="module")

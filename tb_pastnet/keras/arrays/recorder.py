@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -126,6 +127,15 @@ class VariableSource(RatedSource):
     def __init__(self, network: Any, rate: UsedRate, packages: Sequence[str]) -> None:
         super().__init__(network, rate, packages)
         self._flags = TrainableFlags([weight.found for weight in network.weights])
+
+    @property
+    def writes(self) -> bool:
+        """See `Source`: whether this is the first of the processes that train the model."""
+        if keras.backend.backend() == "jax":
+            return int(sys.modules["jax"].process_index()) == 0
+        workers: Any = sys.modules["torch"].distributed
+        alone = not (workers.is_available() and workers.is_initialized())
+        return alone or int(workers.get_rank()) == 0
 
     def trainable(self) -> Sequence[bool]:
         """See `Source`."""

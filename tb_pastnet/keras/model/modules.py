@@ -20,7 +20,8 @@ def find_variables(model: Model) -> list[Found]:
         if (backend := keras.backend.backend()) != "tensorflow":
             raise UnsupportedBackend(
                 f"Could not record a Keras model: expected the TensorFlow backend, got "
-                f"{backend!r}. Set KERAS_BACKEND=tensorflow before Keras is imported."
+                f"{backend!r}. Train with PastNetCallback, which records on every backend, or set "
+                f"KERAS_BACKEND=tensorflow before Keras is imported."
             )
         return layer_variables(model)
     if isinstance(model, tf.Module):

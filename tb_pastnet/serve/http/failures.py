@@ -40,6 +40,16 @@ def run_deleted(run: str) -> Failure:
     )
 
 
+def not_listed() -> Failure:
+    """TensorBoard fails to list its runs, and nothing was known of them before."""
+    return Failure(
+        503,
+        "unavailable",
+        "Could not list the runs: expected TensorBoard to list them, got an error of its loader, "
+        "which is still at work. Ask again; TensorBoard's log says more.",
+    )
+
+
 def not_allowed(method: str) -> Failure:
     """Any method but GET: no route changes anything."""
     return Failure(

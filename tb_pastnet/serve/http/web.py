@@ -14,13 +14,14 @@ from tensorboard import errors
 from tensorboard.backend import http_util
 from werkzeug import wrappers
 
-from tb_pastnet.reader.series_source import RunDeleted
+from tb_pastnet.reader.series_source import NotListed, RunDeleted
 from tb_pastnet.serve.http.answers import BINARY, JSON, Answer, NotModified
 from tb_pastnet.serve.http.failures import (
     Failure,
     from_tensorboard,
     internal,
     not_allowed,
+    not_listed,
     run_deleted,
 )
 
@@ -57,6 +58,9 @@ def _respond(request: wrappers.Request, handler: Handler) -> Any:
         return _failure(request, failure)
     except RunDeleted as deleted:
         return _failure(request, run_deleted(str(deleted)))
+    except NotListed:
+        logger.warning("TensorBoard could not list its runs", exc_info=True)
+        return _failure(request, not_listed())
     except errors.PublicError as error:
         return _failure(request, from_tensorboard(error.http_code))
     except Exception as error:  # TensorBoard must not see it

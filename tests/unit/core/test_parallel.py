@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
+from queue import SimpleQueue
 
 import pytest
 
@@ -79,3 +81,31 @@ def test_a_fork_has_its_own():
         [sys.executable, "-c", FORKS], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_an_action_holds_is_let_go_of_once_all_are_done(monkeypatch):
+    both, gate = threading.Barrier(2), threading.Event()
+    main = threading.current_thread()
+
+    class Slow(SimpleQueue):
+        """A helper that has handed its result on stays here."""
+
+        def put(self, item):
+            super().put(item)
+            if threading.current_thread() is not main:
+                gate.wait(10)
+
+    class Action:
+        def __call__(self):
+            return both.wait(10)
+
+    monkeypatch.setattr(module, "SimpleQueue", Slow)
+    monkeypatch.setattr(module, "processors", lambda: 2)
+    actions = [Action(), Action()]
+    references = [weakref.ref(action) for action in actions]
+    try:
+        assert sorted(together(actions)) == [0, 1]
+        del actions
+        assert [reference() for reference in references] == [None, None]
+    finally:
+        gate.set()

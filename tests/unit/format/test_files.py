@@ -6,6 +6,7 @@ import builtins
 import sys
 
 import pytest
+from fsspec.registry import _registry
 
 from tb_pastnet.format import files
 from tb_pastnet.format.files import GrowingFile, base_name, join, list_directory, located, store_of
@@ -96,6 +97,7 @@ def test_files_are_fetched(tmp_path):
 def test_without_a_driver_it_says_what_to_install(url, mend, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     monkeypatch.setitem(sys.modules, "gcsfs", None)
+    monkeypatch.delitem(_registry, "gs", raising=False)  # where a test has loaded it
     with pytest.raises(OSError, match=f"no driver for .*://, {mend}"):
         store_of(url)
 

@@ -156,6 +156,39 @@ def test_gates_of_flax():
             assert np.flatnonzero(outputs).tolist() == [unit]
 
 
+@pytest.mark.parametrize("kind", ["LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell"])
+def test_gates_of_linen_are_leaves_of_their_own(kind):
+    nn = pytest.importorskip("flax.linen", reason="its layers are tested where Flax is installed")
+
+    class Network(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            cell = getattr(nn, kind)(3)
+            one, half = np.ones(3, np.float32), np.full(3, 0.5, np.float32)
+            return cell((one, half) if "LSTM" in kind else half, x)[1]
+
+    network = Network()
+    params = network.init(KEY, X[0, 0, 0])["params"]
+    for name, weight in weights_of(params).items():
+        assert (weight.axis.text, weight.axis.verified) == ("-1", True), name
+        outputs = moved(lambda tree: network.apply({"params": tree}, X[0, 0, 0]), params, name, 1)
+        assert np.flatnonzero(outputs).tolist() == [1], name
+
+
+def test_gates_of_a_gru_of_haiku():
+    hk = pytest.importorskip("haiku", reason="its layers are tested where it is installed")
+
+    def step(x):
+        return hk.GRU(3)(x, np.full(3, 0.5, np.float32))[0]
+
+    network = hk.without_apply_rng(hk.transform(step))
+    params = network.init(KEY, X[0, 0, 0])
+    assert set(texts(params).values()) == {("-1 mod 3", True)}
+    for name in texts(params):
+        outputs = moved(lambda tree: network.apply(tree, X[0, 0, 0]), params, name, 1)
+        assert outputs[1], name
+
+
 def test_gates_of_equinox():
     nn = pytest.importorskip("equinox.nn", reason="its layers are tested where it is installed")
     carry = (np.ones(3, np.float32), np.ones(3, np.float32))
@@ -258,9 +291,9 @@ def test_layer_ten_comes_behind_layer_nine():
 def test_classes_of_users_fall_back_to_the_last_axis():
     equinox_module = pytest.importorskip("equinox", reason="tested where it is installed").Module
 
-    class Mine(equinox_module):
+    class Linear(equinox_module):
         weight: jax.Array
 
-    (weight,) = weights_of(Mine(jnp.ones((2, 3)))).values()
-    assert weight.kind == "Mine"
+    (weight,) = weights_of(Linear(jnp.ones((2, 3)))).values()
+    assert weight.kind == "Linear"
     assert (weight.axis.text, weight.axis.verified) == ("-1", False)

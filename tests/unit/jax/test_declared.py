@@ -75,6 +75,16 @@ def test_what_is_frozen_exactly_is_no_violation(masks, tmp_path):
     assert (states["body"], states["head"]) == (6, 0)
 
 
+def test_masks_may_be_a_module_that_can_be_called(tmp_path):
+    nn = pytest.importorskip("equinox.nn", reason="its modules are tested where it is installed")
+    module = nn.Linear(2, 3, key=jax.random.key(0))
+    masks = jax.tree.map(lambda _: False, module)
+    with Recorder(tmp_path, module, every=1, masks=masks) as recorder:
+        recorder.record(1, jax.tree.map(lambda array: array + 1, module))
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {violation.variable for violation in run.violations} == {"weight", "bias"}
+
+
 def test_partition_freezes_exactly(tmp_path):
     labels = {"body": "freeze", "head": "train"}
     optimizers = {"train": optax.adamw(1e-2), "freeze": optax.set_to_zero()}
@@ -119,6 +129,18 @@ def test_elements_are_held_one_by_one(tmp_path):
     }
     share = run.variables["body/kernel"].trainable[-1]
     np.testing.assert_allclose(share, np.where(np.arange(6) == 2, 11 / 12, 1), rtol=0.01)
+
+
+def test_masks_of_what_is_not_recorded_say_nothing(tmp_path):
+    run = train(tmp_path, optax.sgd(0.1), masks=MASKS, kept=MASKS, variables=["head/*"])
+    assert list(run.violations) == []
+    assert list(run.variables) == ["head/bias", "head/kernel"]
+
+
+def test_masks_that_let_all_through_hold_no_view(tmp_path):
+    every = jax.tree.map(np.ones_like, network())
+    run = train(tmp_path, optax.sgd(0.1), masks=every, kept=every)  # its steps donate
+    assert list(run.violations) == []
 
 
 def test_pruned_weights_should_be_zero(tmp_path):

@@ -48,6 +48,27 @@ def test_names_are_paths_through_any_container():
     assert names == ["a/0", "a/1/0", "a/1/1/b", "c/3"]
 
 
+@jax.tree_util.register_pytree_node_class
+class Pair:
+    """A container that gives its parts without names."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def tree_flatten(self):
+        return self.parts, None
+
+    @classmethod
+    def tree_unflatten(cls, structure, parts):
+        return cls(*parts)
+
+
+def test_a_container_of_its_own_kind_says_nothing_of_its_parts():
+    params = Pair({"Dense_0": {"kernel": np.ones((2, 3))}}, np.ones(2))
+    kinds = {weight.name: (weight.kind, weight.axis.text) for weight in network(params).weights}
+    assert kinds == {"0/Dense_0/kernel": ("", "-1"), "1": ("Pair", "-1")}
+
+
 def test_a_layer_groups_its_leaves_and_is_drawn_by_its_kernel():
     params = {"dense": {"bias": np.ones(4), "kernel": np.ones((3, 4))}, "scale": np.ones(2)}
     layers = {layer.id: layer for layer in network(params).layers}

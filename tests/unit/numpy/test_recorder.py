@@ -108,22 +108,29 @@ def test_masks_by_element_and_later_ones(tmp_path):
         recorder.record(1)
         recorder.declare(masks={"out/kernel": False}, kept={"hidden/kernel": kept})
         network.arrays["hidden/kernel"][2, 3] = 0
+        network.arrays["out/kernel"][4, 1] += 1
         recorder.record(2)
     run = only_run(tmp_path)
-    assert list(run.violations) == []
+    (violation,) = run.violations
+    assert (violation.variable, violation.channel, violation.first_step) == ("out/kernel", 1, 2)
     np.testing.assert_allclose(run.variables["hidden/kernel"].kept[-1, 3], 5 / 6, rtol=0.01)
     assert run.variables["out/kernel"].trainable.tolist() == [[1, 1], [0, 0]]
 
 
-def test_another_shape_is_counted_and_never_raised(tmp_path, caplog):
+@pytest.mark.parametrize(
+    ("array", "form"),
+    [(np.ones((5, 3)), "float64[5, 3]"), (np.ones((5, 2), np.float32), "float32[5, 2]")],
+    ids=["shape", "dtype"],
+)
+def test_another_form_is_counted_and_never_raised(array, form, tmp_path, caplog):
     network = Perceptron()
     with Recorder(tmp_path, network.weights, every=1) as recorder:
-        network.arrays["out/kernel"] = np.ones((5, 3))
+        network.arrays["out/kernel"] = array
         for step in range(1, 4):
             recorder.record(step)
         assert recorder.records == 0
     (line,) = [line for line in caplog.messages if "Make a new Recorder" in line]
-    assert "Could not read 'out/kernel': expected float64[5, 2], got float64[5, 3]. Make a" in line
+    assert f"Could not read 'out/kernel': expected float64[5, 2], got {form}. Make a" in line
 
 
 ERRORS = [

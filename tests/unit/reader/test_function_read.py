@@ -72,6 +72,7 @@ def test_all_lineages_are_read_in_one_call_and_again_where_there_is_more(
     assert asked(provider) == [(both, ALL)] * 2
 
 
+@pytest.mark.promise("supersession")
 def test_a_restart_that_supersedes_the_probe_is_noticed(provider: MemoryProvider) -> None:
     with_probe(provider)
     here = Store(provider, fresh_for=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.reader import notes
@@ -103,6 +104,7 @@ def test_a_run_of_which_the_timeline_is_lost_is_cut_by_what_is_described() -> No
     assert counts(held(provider), 79, 80) == [4, 5]
 
 
+@pytest.mark.promise("supersession")
 def test_violations_are_superseded_as_records_are() -> None:
     provider = MemoryProvider()
     one, two = restarted(provider)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,6 +89,7 @@ def test_blocks_in_any_order_and_twice_make_the_same() -> None:
     assert mixed.account == straight.account
 
 
+@pytest.mark.promise("supersession")
 def test_a_restart_supersedes_what_it_writes_again() -> None:
     old, new = np.arange(100), np.arange(80, 150)
     series = make_series(

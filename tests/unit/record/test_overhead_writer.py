@@ -11,7 +11,7 @@ import pytest
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.overhead import decode_overhead
-from tb_pastnet.format.tags import TAG_OVERHEAD, TAG_TIMELINE
+from tb_pastnet.format.tags import DESCRIPTIONS, TAG_OVERHEAD, TAG_TIMELINE
 from tb_pastnet.record import overhead_timer as module
 from tb_pastnet.record.batch import Batch, Span
 from tb_pastnet.record.failures import Failures
@@ -28,7 +28,9 @@ NAME = "pastnet.0001.00000007"
 
 def describe(first_step, step):
     text = Description(7, 1, "o", 1, "previous", first_step, 0.0)
-    return Message("description", step, encode_description(text, tag="description", step=step))
+    return [
+        Message(tag, step, encode_description(text, tag=tag, step=step)) for tag in DESCRIPTIONS
+    ]
 
 
 @pytest.fixture

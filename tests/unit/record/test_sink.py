@@ -8,6 +8,7 @@ import pytest
 
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.description import Description, encode_description
+from tb_pastnet.format.tags import DESCRIPTIONS
 from tb_pastnet.record import segments
 from tb_pastnet.record import sink as sinks
 from tb_pastnet.record.batch import Batch, Span
@@ -25,7 +26,9 @@ NAME = "pastnet.0001.00000007"
 
 def describe(first_step, step):
     text = Description(7, 1, "o", 1, "previous", first_step, 0.0)
-    return Message("description", step, encode_description(text, tag="description", step=step))
+    return [
+        Message(tag, step, encode_description(text, tag=tag, step=step)) for tag in DESCRIPTIONS
+    ]
 
 
 @pytest.fixture
@@ -271,6 +274,9 @@ def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
     # One that doesn't end uses the limit up; for the others there is no time left.
     assert max(limits) <= 0.3
     assert limits[-2:] == [0.001, 0.001]
+    with waiting() as limits:
+        sinks._close_all()
+    assert limits == []
     for gate in gates:
         gate.through.set()
 

@@ -29,7 +29,7 @@ class Training:
         weights = network_of(self.model).weights
         given = [] if make is None else [self.optimizer]
         self.steps = OptimizerSteps(weights, given, Failures())
-        self.audit = audit_of(weights, self.steps)
+        self.audit = audit_of(weights, self.steps, Failures())
 
     def run(self, change=None, steps=16):
         """Trains on.
@@ -123,7 +123,7 @@ def test_a_scalar_has_slots():
     weights = network_of(model).weights
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     steps = OptimizerSteps(weights, [optimizer], Failures())
-    audit = audit_of(weights, steps)
+    audit = audit_of(weights, steps, Failures())
     for step in range(1, 9):
         kept(optimizer)
         if step < 4:
@@ -209,7 +209,7 @@ def test_what_trains_again_is_not_held():
 def test_the_parts_of_a_computed_weight_are_held():
     module = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
     weights = network_of(module).weights
-    audit = audit_of(weights, OptimizerSteps(weights, [], Failures()))
+    audit = audit_of(weights, OptimizerSteps(weights, [], Failures()), Failures())
     module.requires_grad_(False)
     module.parametrizations.weight.original0.requires_grad_(True)
     audit.observe(quick=True)
@@ -226,3 +226,18 @@ def test_the_parts_of_a_computed_weight_are_held():
         module.parametrizations.weight.original0.mul_(2)
     moved = {violation.variable for violation in audit.check(4)}
     assert moved == {"parametrizations/weight/original0"}
+
+
+def test_statistics_that_move_in_a_frozen_layer_are_said():
+    module = nn.ModuleDict({"norm": nn.BatchNorm1d(2), "plain": nn.BatchNorm1d(2, affine=False)})
+    weights, failures = network_of(module).weights, Failures()
+    audit = audit_of(weights, OptimizerSteps(weights, [], failures), failures)
+    audit.check(1)
+    assert failures.counts() == {}
+    module.requires_grad_(False)
+    audit.check(2)
+    (text,) = failures.counts()
+    assert text.startswith("Statistics of frozen layers follow what comes in, as of 'norm': call")
+    module.eval()
+    audit.check(3)
+    assert failures.counts() == {text: 1}

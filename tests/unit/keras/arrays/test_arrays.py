@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import keras
 import pytest
+
+from tb_pastnet.keras.arrays.recorder import VariableSource
 
 ROOT = Path(__file__).parents[4]
 
@@ -73,6 +78,43 @@ def test_what_is_frozen_is_audited_also_through_another_fit(shown: dict[str, Any
 def test_several_steps_of_an_execution_are_counted(shown: dict[str, Any]) -> None:
     strides = {"jax": [3, 6, 8], "torch": [*range(1, 9)]}  # on PyTorch Keras knows no others
     assert shown["strides"] == strides[shown["backend"]]
+
+
+class Processes(SimpleNamespace):
+    """Of JAX's name, and of torch's; this is one of several."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(process_index=lambda: number, get_rank=lambda: number)
+        self.is_available = self.is_initialized = lambda: True
+        self.distributed = self
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_the_first_of_several_processes_writes(
+    backend: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
+    monkeypatch.setitem(sys.modules, backend, Processes(number))
+    assert VariableSource.writes.fget(object()) == (number == 0)
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_the_page_about_backends_runs(backend: str, tmp_path: Path) -> None:
+    pytest.importorskip(backend, reason=f"needs {backend}")
+    page = (ROOT / "docs" / "keras_backends.md").read_text("utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    chosen = program.replace('= "jax"', f"= {backend!r}")
+    done = subprocess.run(
+        [sys.executable, "-c", chosen],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.stdout == program.rpartition("# ")[2], done.stderr
 
 
 def test_a_probe_is_refused(shown: dict[str, Any]) -> None:

@@ -1,0 +1,50 @@
+"""TensorFlow's file systems as a store: in memory, and its client of GCS against one on loopback."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from tb_pastnet.format.tensorflow_store import TensorFlowStore
+from tests.gcs import gcs
+
+DATA = b"\0 and some more\0"
+
+
+def test_what_is_written_is_listed_read_and_removed(tmp_path):
+    store, url = TensorFlowStore(tf), "ram://unit/run"
+    assert store.names(url) == []
+    store.write(f"{url}/a/x", DATA)
+    store.write(f"{url}/y", b"")
+    assert store.names(url) == ["a", "y"]
+    assert sorted(store.below(url)) == ["a/x", "y"]
+    assert (store.read(f"{url}/a/x"), store.read(f"{url}/y")) == (DATA, b"")
+    (tmp_path / "a").mkdir()
+    store.fetch(url, ["a/x"], tmp_path)
+    assert (tmp_path / "a/x").read_bytes() == DATA
+    store.remove(url)
+    assert store.names(url) == []
+
+
+def test_an_object_of_google_is_one_upload_without_directories():
+    store = TensorFlowStore(tf)
+    with gcs("tensorflow") as server:
+        store.write("gs://bucket/runs/a/x", DATA)
+        assert [(put.method, put.size) for put in server.puts] == [("PUT", len(DATA))]
+        assert [request.method for request in server.requests] == ["POST", "PUT"]
+        assert store.read("gs://bucket/runs/a/x") == DATA
+        assert store.below("gs://bucket/runs") == ["a/x"]
+
+
+def test_a_failed_upload_says_why_and_holds_nobody():
+    # The server answers in this process: an upload that held the interpreter would never end.
+    store = TensorFlowStore(tf)
+    with gcs("tensorflow") as server:
+        server.fault = lambda number: 403
+        with pytest.raises(OSError, match=r"HTTP response code 403 .* gs://bucket/x"):
+            store.write("gs://bucket/x", DATA)
+        with pytest.raises(OSError, match="gs://missing/x"):
+            store.write("gs://missing/x", DATA)
+        server.fault = lambda number: None
+        store.write("gs://bucket/x", DATA)
+        assert store.read("gs://bucket/x") == DATA
