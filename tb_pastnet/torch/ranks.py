@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -35,6 +36,8 @@ class Ranks:
         dist.reduce(torch.from_numpy(values), 0, dist.ReduceOp.SUM, group=self._group)
 
     def leave(self) -> None:
-        """Lets go of the group."""
-        if dist.is_initialized():
-            dist.destroy_process_group(self._group)
+        """Lets go of the group, which the training may have ended with all others."""
+        group, self._group = self._group, None
+        if group is not None:
+            with suppress(Exception):
+                dist.destroy_process_group(group)

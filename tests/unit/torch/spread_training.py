@@ -180,6 +180,7 @@ def go_back(rank: int, folder: Path) -> dict[str, Any]:
         training.step(number)
     training.recorder.flush()
     training.recorder.close()
+    training.recorder.close()
     return {"records": training.recorder.records, "notes": training.recorder.notes.counts()}
 
 

@@ -83,6 +83,18 @@ def test_the_log_is_that_of_the_same_training_on_one_rank(trained):
             )
 
 
+def test_copies_give_the_log_of_one_rank(trained):
+    copies, alone = log(trained.folder / "copies"), log(trained.folder / "alone")
+    assert list(copies.variables) == list(alone.variables)
+    until_it_freezes = slice(3)
+    for name, variable in alone.variables.items():
+        for row in STATISTICS:
+            np.testing.assert_array_equal(
+                np.asarray(getattr(copies.variables[name], row))[until_it_freezes],
+                np.asarray(getattr(variable, row))[until_it_freezes],
+            )
+
+
 def test_numbers_are_those_of_the_whole_weights(trained):
     run, saved = log(trained.folder / "sharded"), values(trained, "sharded")
     for name, variable in run.variables.items():
