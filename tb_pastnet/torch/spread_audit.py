@@ -69,12 +69,11 @@ class SpreadAudit(ModuleAudit):
         statistics = [each for each in weights if each.statistic]
         super().__init__([*here, *statistics], ModuleCauses(steps), failures)
         self._module = module
-        self.nothing = [False] * len(audited)
         self._sizes = {each.name: each.axis.channels for each in audited}
         self._parts = parts
         # The audit lets go of what isn't held any more.
         self._held: WeakValueDictionary[str, _HeldPart] = WeakValueDictionary()
-        self._moved: set[str] | None = None
+        self._moved: set[str] | None = set()
         self.audit = Audit(self, lambda: None)
 
     def held(self, weight: Any) -> HeldArray:
@@ -94,18 +93,33 @@ class SpreadAudit(ModuleAudit):
         self.note_statistics()
         return [each.name in self._moved for each in held]
 
-    def forget(self) -> None:
-        """What was gathered is of another step."""
-        self._moved = None
+    def begin(self) -> None:
+        """What was gathered is of another lineage."""
+        self._moved = set()
+
+    def observe(self) -> None:
+        """Sees what is held before the next update moves it."""
+        try:
+            self.audit.observe(quick=True)
+        except Exception as error:
+            self._failures.add("Could not see what is held", error)
 
     def compare(self) -> list[bool]:
-        """Of each weight that is audited on any rank, whether what is held of it moved here."""
-        self.audit.observe()
-        held = [self._held.get(name) for name in self._sizes]
-        return [each is not None and bool(each.compared().differ().any()) for each in held]
+        """Whether that failed here, and of each weight of any rank whether it moved here."""
+        self._moved = None
+        try:
+            self.audit.observe()
+            held = [self._held.get(name) for name in self._sizes]
+            return [False, *(bool(each and each.compared().differ().any()) for each in held)]
+        except Exception as error:  # the others wait for this rank
+            self._failures.add("Could not audit held weights", error)
+            return [True, *(False for _ in self._sizes)]
 
-    def gather(self, ranks: Ranks, moved: Sequence[int]) -> None:
-        """Gathers from all ranks the channels of weights that moved on any of them."""
+    def gather(self, ranks: Ranks, compared: Sequence[int]) -> None:
+        """Gathers the channels of weights that moved: `compared` on any rank, as by `compare`."""
+        failed, *moved = compared
+        if failed:
+            return
         names = [name for name, flag in zip(self._sizes, moved, strict=True) if flag]
         for name in names:
             held = self._held.get(name)

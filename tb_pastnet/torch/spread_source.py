@@ -118,6 +118,8 @@ class SpreadSource(TorchSource):
 
     def restart(self, step: int) -> None:
         """See `Recording`."""
+        if self._audited is not None:
+            self._audited.begin()
         copy = self._schedule.restart(step)
         if copy is not None:
             self._take(copy)
@@ -133,8 +135,6 @@ class SpreadSource(TorchSource):
 
     def _advance(self, step: int) -> None:
         self._gathered = None
-        if self._audited is not None:
-            self._audited.forget()
         if self._schedule.goes_back(step):
             self.restart(step)
         elif not self._schedule.passes(step):
@@ -143,13 +143,14 @@ class SpreadSource(TorchSource):
                 self._gather(step, action)
             if action.copy is not None and not self._schedule.knows(action.copy):
                 self._take(action.copy)
-        self._observe()
+        if self._audited is not None:
+            self._audited.observe()
 
     def _gather(self, step: int, action: Action) -> None:
         measured, totals, largest = self._measure(action)
-        compared, moved = self._compare_held()
+        audited = [] if self._audited is None else self._audited.compare()
         # By the largest of all ranks each knows what all of them know.
-        facts = np.array([step, -step, not measured, not compared, *moved], np.int64)
+        facts = np.array([step, -step, not measured, *audited], np.int64)
         self._ranks.maximum(facts)
         if facts[0] != -facts[1]:
             raise RuntimeError(
@@ -158,8 +159,8 @@ class SpreadSource(TorchSource):
             )
         self._ranks.total(totals)
         self._ranks.maximum(largest)
-        if self._audited is not None and not facts[3]:
-            self._audited.gather(self._ranks, facts[4:].tolist())
+        if self._audited is not None:
+            self._audited.gather(self._ranks, facts[3:].tolist())
         if facts[2] and measured:
             self._failures.add("Could not measure the rows of another rank")
         if self.writes:
@@ -198,22 +199,6 @@ class SpreadSource(TorchSource):
         result[NORM : DELTA_NORM + 1] = np.sqrt(totals[NORM : DELTA_NORM + 1])
         result[CHANGED] = totals[CHANGED] / self._all
         return result
-
-    def _compare_held(self) -> tuple[bool, Sequence[bool]]:
-        if self._audited is None:
-            return True, ()
-        try:
-            return True, self._audited.compare()
-        except Exception as error:
-            self._failures.add("Could not audit held weights", error)
-            return False, self._audited.nothing
-
-    def _observe(self) -> None:
-        try:
-            if self.audit is not None:
-                self.audit.observe(quick=True)
-        except Exception as error:
-            self._failures.add("Could not see what is held", error)
 
     def _take(self, number: int) -> None:
         try:
