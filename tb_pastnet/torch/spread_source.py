@@ -169,25 +169,25 @@ class SpreadSource(TorchSource):
     def _measure(self, action: Action) -> tuple[bool, _Rows, _Rows]:
         """Whether this rank could measure, and what sums and maxima over ranks are made of."""
         totals = np.zeros((NONFINITE + 1, len(self._all)))
+        largest = np.zeros(len(self._all))
         try:
             if action.past_step is None:
                 raise RuntimeError("its past values are unknown")
             reshard(self._module)
             replace = action.copy == action.compare
             rows = ArraySource.compare(self, action.compare, replace=replace)
-            rows = rows[: NONFINITE + 1].astype(np.float64)
             if replace:
                 self._schedule.copied(action.compare)
-        except Exception as error:
+            rows = rows[: NONFINITE + 1].astype(np.float64)
+            rows[NORM : DELTA_NORM + 1] **= 2
+            rows[CHANGED] = np.rint(rows[CHANGED] * self._elements)
+            for total, row in zip(totals, rows, strict=True):
+                np.add.at(total, self._numbers, row)
+            np.maximum.at(largest, self._numbers, rows[DELTA_MAX])
+        except Exception as error:  # the others wait for this rank
             self._failures.add("Could not measure the rows of this rank", error)
             totals[:, self._numbers] = np.nan
-            return False, totals, np.zeros(len(self._all))
-        rows[NORM : DELTA_NORM + 1] **= 2
-        rows[CHANGED] = np.rint(rows[CHANGED] * self._elements)
-        for total, row in zip(totals, rows, strict=True):
-            np.add.at(total, self._numbers, row)
-        largest = np.zeros(len(self._all))
-        np.maximum.at(largest, self._numbers, rows[DELTA_MAX])
+            return False, totals, largest
         return True, totals, largest
 
     def _finished(self, totals: _Rows, largest: _Rows) -> Floats:

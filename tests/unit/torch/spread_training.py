@@ -18,6 +18,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument
@@ -184,7 +185,34 @@ def go_back(rank: int, folder: Path) -> dict[str, Any]:
     return {"records": training.recorder.records, "notes": training.recorder.notes.counts()}
 
 
-OTHERS = {"failing": fail, "apart": part_ways, "unlike": differ, "back": go_back}
+def parallel(rank: int, folder: Path) -> dict[str, Any]:
+    """Tensor parallelism: outputs of one layer, inputs of the next, and a norm that isn't cut."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3), nn.LayerNorm(3))
+    mesh = dist.device_mesh.init_device_mesh("cpu", (dist.get_world_size(),))
+    parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
+    values = {f"0/{name}": whole(each) for name, each in model.named_parameters()}
+    recorder = pastnet.torch.Recorder(folder / "parallel", model, optimizer, every=1)
+    for step in (1, 2, 3):
+        optimizer.zero_grad()
+        model(torch.arange(8.0).reshape(2, 4)).square().sum().backward()
+        optimizer.step()
+        recorder.record(step)
+        values |= {f"{step}/{name}": whole(each) for name, each in model.named_parameters()}
+    np.savez(folder / f"parallel.True.{rank}.npz", **values)
+    recorder.flush()
+    recorder.close()
+    return {"records": recorder.records, "notes": recorder.notes.counts()}
+
+
+OTHERS = {
+    "parallel": parallel,
+    "failing": fail,
+    "apart": part_ways,
+    "unlike": differ,
+    "back": go_back,
+}
 
 
 def main(rank: int, ranks: int, folder: Path, kinds: list[str]) -> None:

@@ -22,7 +22,7 @@ def trained(trained_by_ranks):
 
 @pytest.fixture(scope="module")
 def troubled(trained_by_ranks):
-    return trained_by_ranks("failing", "apart", "unlike", "back")
+    return trained_by_ranks("failing", "apart", "unlike", "back", "parallel")
 
 
 def values(trained, kind, rank=0, *, recorded=True):
@@ -96,10 +96,23 @@ def test_copies_give_the_log_of_one_rank(trained):
 
 
 def test_numbers_are_those_of_the_whole_weights(trained):
-    run, saved = log(trained.folder / "sharded"), values(trained, "sharded")
+    compare_with_numpy(log(trained.folder / "sharded"), values(trained, "sharded"), STEPS)
+
+
+def test_tensor_parallelism_is_recorded_alike(troubled):
+    assert troubled.done[0]["parallel"] == {"records": 3, "notes": {}}
+    run = log(troubled.folder / "parallel")
+    assert list(run.variables) == [
+        f"{layer}/{key}" for layer in "023" for key in ("weight", "bias")
+    ]
+    compare_with_numpy(run, values(troubled, "parallel"), [1, 2, 3])
+
+
+def compare_with_numpy(run, saved, steps):
+    assert run.steps.tolist() == steps
     for name, variable in run.variables.items():
         key = name.replace("/", ".")
-        for place, step in enumerate(STEPS):
+        for place, step in enumerate(steps):
             now, past = (
                 by_channels(name, saved[f"{number}/{key}"].astype(np.float64))
                 for number in (step, step - 1)
