@@ -38,7 +38,7 @@ class _HeldPart(HeldArray):
     def own(self) -> Channels:
         """What this rank has of each channel of the whole weight."""
         rows, numbers = super().channels(), self._part.channels
-        total = _no_channels(self._part.of)
+        total = _no_channels(self._part.total)
         for name, row in rows._asdict().items():
             joined = np.maximum if name == "largest" else np.add
             joined.at(getattr(total, name), numbers, row)

@@ -26,12 +26,12 @@ class Part:
     Attributes:
         weight: the part.
         channels: of each of its channels the channel of the whole weight that it belongs to.
-        of: how many channels the whole weight has.
+        total: how many channels the whole weight has.
     """
 
     weight: TorchWeight
     channels: Ints
-    of: int
+    total: int
 
 
 def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict[str, Part]:
@@ -68,9 +68,9 @@ def _placement(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:
 
 
 def _part(weight: TorchWeight, placement: tuple[int, int] | None) -> Part:
-    shape = tuple(local_of(weight.entry.stored.detach()).shape)
-    if not is_spread(weight.entry.stored):
-        shape = weight.shape  # a parametrization may make another one
+    stored = weight.entry.stored
+    # What isn't spread may have another shape than is stored, by a parametrization.
+    shape = tuple(local_of(stored.detach()).shape) if is_spread(stored) else weight.shape
     axes, numbers = _numbered(weight.axis)
     if placement is not None and placement[0] in axes:
         cut, begin = placement

@@ -146,9 +146,10 @@ def test_a_rank_that_fails_leaves_its_rows_without_numbers_and_no_rank_waits(tro
     }
     run = log(troubled.folder / "failing")
     assert run.steps.tolist() == [1, 2, 4, 8]
-    norms = np.asarray(run.variables["weight"].norm)
-    assert np.isnan(norms[2]).tolist() == [False, False, True, True]
-    assert np.isfinite(norms[[0, 1, 3]]).all()
+    for row in ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite"):
+        numbers = np.asarray(getattr(run.variables["weight"], row), float)
+        assert np.isnan(numbers[2]).tolist() == [False, False, True, True], row
+        assert np.isfinite(numbers[[0, 1, 3]]).all(), row
 
 
 def test_ranks_that_count_otherwise_record_no_more_and_train_on(troubled):

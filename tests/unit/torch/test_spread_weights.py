@@ -48,7 +48,7 @@ def channels_on_ranks(weight, axis, ranks):
         rows = part.weight.axis.split(owner._parameters[key].to_local().numpy())
         owner._parameters[key] = whole
         assert part.weight.shape == tuple(shards(numbers, axis, rank, ranks).to_local().shape)
-        channels = [[] for _ in range(part.of)]
+        channels = [[] for _ in range(part.total)]
         for channel, row in zip(part.channels, rows, strict=True):
             channels[channel] += row.tolist()
         yield channels
