@@ -20,6 +20,7 @@ from tb_pastnet.record.audit.freeze_audit import Audit, Held
 from tb_pastnet.record.audit.optimizer_facts import SAMPLE, Average, OptimizerCauses
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.masks.mask_table import MaskTable
+from tb_pastnet.torch.module_tensor import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
 
@@ -35,10 +36,10 @@ def audit_of(
 ) -> Audit:
     """Audits some weights from now on. What a parametrization computes moves where its parts do."""
     own = [weight for weight in weights if not weight.entry.computed]
-    return Audit(_ModuleAudit(own, _Causes(steps), failures), lambda: declared)
+    return Audit(ModuleAudit(own, ModuleCauses(steps), failures), lambda: declared)
 
 
-class _ModuleAudit(ArrayAudit):
+class ModuleAudit(ArrayAudit):
     """Asks for flags at each step, quickly; says which statistics move in frozen layers."""
 
     def __init__(
@@ -51,13 +52,17 @@ class _ModuleAudit(ArrayAudit):
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`."""
+        self.note_statistics()
+        return super().moved(held)
+
+    def note_statistics(self) -> None:
+        """Counts statistics that move in frozen layers."""
         moving = [repr(layer) for layer, owner in self._statistics.items() if _is_frozen(owner)]
         if moving:
             self._failures.add(
                 f"Statistics of frozen layers follow what comes in, as of {', '.join(moving[:3])}: "
                 f"call eval() on them where they shall not"
             )
-        return super().moved(held)
 
     def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""
@@ -75,7 +80,7 @@ def _is_frozen(layer: torch.nn.Module) -> bool:
     return layer.training and bool(flags) and not any(flags)
 
 
-class _Causes(OptimizerCauses):
+class ModuleCauses(OptimizerCauses):
     """Finds causes by what was seen of the steps; its own `TrainingFacts`."""
 
     def __init__(self, steps: OptimizerSteps) -> None:
@@ -98,7 +103,7 @@ class _Causes(OptimizerCauses):
         if not held.flagged:
             return replace(facts, gradient=self._arrives(held, channels))
         left = self._left[held.name] if self._steps.working else None
-        gradient = held.weight.entry.stored.grad
+        gradient = local_of(held.weight.entry.stored.grad)
         # One that isn't zero moves weights itself, whatever fades beside it.
         alone = left and gradient is not None and bool(gradient.any())
         return replace(facts, gradient_left=left, slots={} if alone else facts.slots)
@@ -207,7 +212,7 @@ class _TorchOptimizerFacts:
         stored, chosen = held.weight.entry.stored, torch.from_numpy(positions)
         state = self.optimizer.state.get(stored, {})
         return {
-            name: array_of(slot.reshape(-1)[chosen])
+            name: array_of(local_of(slot).reshape(-1)[chosen])
             for name, slot in state.items()
             if isinstance(slot, torch.Tensor) and slot.shape == stored.shape
         }

@@ -94,6 +94,16 @@ class ModuleTensor:
         return any(parameter.requires_grad for parameter in made_of.parameters())
 
 
+def local_of(tensor: Any) -> Any:
+    """The part of a tensor that lies on this rank; all of one that isn't spread over ranks."""
+    return tensor.to_local() if is_spread(tensor) else tensor
+
+
+def is_spread(tensor: Any) -> bool:
+    """Whether it is a DTensor: FSDP2 and tensor parallelism spread parameters as such."""
+    return hasattr(tensor, "to_local")
+
+
 def is_mask(parametrization: nn.Module) -> bool:
     """Whether a parametrization only prunes; its class is named so in torch.ao and in torchao."""
     return type(parametrization).__name__ == "FakeSparsity"

@@ -13,7 +13,7 @@ from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.weight import Array, Network, Weight
-from tb_pastnet.torch.module_tensor import ModuleTensor
+from tb_pastnet.torch.module_tensor import ModuleTensor, is_spread, local_of
 from tb_pastnet.torch.modules import kinds_of, tensors_of
 
 AxisOverrides = Mapping[Any, int | tuple[int, ...]]
@@ -61,9 +61,10 @@ class TorchWeight(Weight):
 def array_of(tensor: torch.Tensor) -> Array:
     """The values of a tensor in this machine's memory: a view where that can be.
 
-    What NumPy doesn't know, such as bfloat16, is widened to float32, exactly.
+    Of one that is spread over ranks it is this rank's part. What NumPy doesn't know, such as
+    bfloat16, is widened to float32, exactly.
     """
-    tensor = tensor.detach()
+    tensor = local_of(tensor.detach())
     if tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.float()
     array: Array = tensor.cpu().contiguous().numpy()
@@ -86,7 +87,7 @@ def network_of(
     usable: dict[str, ModuleTensor] = {}
     skipped = []
     for entry in tensors_of(module):
-        reason = _unusable(entry.stored)
+        reason = _unusable(entry)
         if reason is not None:
             skipped.append((entry.name, reason))
         elif usable.setdefault(entry.name, entry) is not entry:
@@ -125,13 +126,17 @@ def _weight(
     return TorchWeight(entry, axis, str(value.dtype).removeprefix("torch."), follows=follows)
 
 
-def _unusable(tensor: torch.Tensor) -> str | None:
+def _unusable(entry: ModuleTensor) -> str | None:
+    tensor = entry.stored
+    if is_spread(tensor) and (entry.computed or entry.mask is not None):
+        return "it is made of weights that are spread over ranks"
+    local = local_of(tensor)
     if not tensor.dtype.is_floating_point:
         return f"its dtype {str(tensor.dtype).removeprefix('torch.')} isn't a floating one"
     if tensor.layout is not torch.strided:
         return f"its layout is {str(tensor.layout).removeprefix('torch.')}"
-    if hasattr(tensor, "__tensor_flatten__"):
-        return f"it is a {type(tensor).__name__}, whose values lie in other tensors"
+    if hasattr(local, "__tensor_flatten__"):
+        return f"it is a {type(local).__name__}, whose values lie in other tensors"
     return None if tensor.numel() else "it has no elements"
 
 

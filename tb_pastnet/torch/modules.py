@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import torch
 from torch import nn
 from torch.nn.utils.parametrize import ParametrizationList
 
@@ -24,6 +23,7 @@ _MADE = ("torch.nn.utils.parametrize", "torch.distributed")
 
 def tensors_of(module: nn.Module) -> list[ModuleTensor]:
     """Lists the tensors of a module, each shared one once; raises where they can't be read."""
+    reshard(module)
     unique: dict[tuple[int, str], ModuleTensor] = {}
     for entry in _walk(module, "", "", (), None):
         key = (id(entry.owner), entry.key) if entry.computed else (id(entry.stored), "")
@@ -34,6 +34,13 @@ def tensors_of(module: nn.Module) -> list[ModuleTensor]:
     entries = list(unique.values())
     _refuse(module, entries)
     return entries
+
+
+def reshard(module: nn.Module) -> None:
+    """Has parameters be shards again where FSDP2 has left them whole, as after an evaluation."""
+    for each in module.modules():
+        if any(kind.__name__ == "FSDPModule" for kind in type(each).__mro__):
+            each.reshard()
 
 
 def kinds_of(module: nn.Module | None) -> tuple[str, ...]:
@@ -110,18 +117,8 @@ def _refuse(module: nn.Module, entries: Sequence[ModuleTensor]) -> None:
                 f"{failed}: expected whole values, got a parameter that DeepSpeed's ZeRO-3 has "
                 f"spread over workers. Train with ZeRO stage 1 or 2 to record."
             )
-        if _is_spread(entry, tensor):
+        if "_fsdp_wrapped_module" in entry.name or entry.key == "_flat_param":
             raise InvalidArgument(
-                f"{failed}: expected whole values, got a part of them: FSDP or a DTensor spreads "
-                f"them over workers. Train with DistributedDataParallel to record."
+                f"{failed}: expected whole rows, got a part of a flat parameter: the older FSDP "
+                f"cuts anywhere. Shard with torch.distributed.fsdp.fully_shard to record."
             )
-
-
-def _is_spread(entry: ModuleTensor, tensor: torch.Tensor) -> bool:
-    if "_fsdp_wrapped_module" in entry.name or entry.key == "_flat_param":
-        return True
-    if not torch.distributed.is_available():
-        return False
-    from torch.distributed.tensor import DTensor
-
-    return isinstance(tensor, DTensor)

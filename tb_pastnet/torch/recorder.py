@@ -9,18 +9,21 @@ from typing import Any
 import torch
 
 from tb_pastnet.record.alerts import LOG, Wish
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
-from tb_pastnet.record.overhead_timer import metered
+from tb_pastnet.record.overhead_timer import RECORDS, metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
 from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
+from tb_pastnet.torch.module_tensor import is_spread
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
+from tb_pastnet.torch.spread_source import SpreadSource, check_alike
 from tb_pastnet.torch.torch_source import TorchSource
 
 Declared = Mapping[Any, Any]
@@ -36,8 +39,9 @@ class Recorder(Recording):
 
     A record at step s shows the state in which `record(s)` found the module. Steps that go back, as
     after restoring a checkpoint, start a new lineage, which replaces what was recorded from there
-    on. Under DistributedDataParallel the worker of rank 0 writes; in the others a Recorder only
-    checks its arguments.
+    on. Of several ranks that of number 0 writes. Under DistributedDataParallel a Recorder of the
+    others only checks its arguments; where weights are spread over ranks, as by `fully_shard`, each
+    measures its own rows: there make every call on all ranks.
 
     Args:
         logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
@@ -71,8 +75,9 @@ class Recorder(Recording):
         exit_timeout: seconds that the end of the program waits for a store.
 
     Raises:
-        InvalidArgument: the module has lazy, meta or spread parameters, nothing is left to record,
-            or `every`, `past`, an axis or `budget` can't be used.
+        InvalidArgument: the module has lazy or meta parameters, or some that can't be read rank by
+            rank, nothing is left to record, `every`, `past`, an axis or `budget` can't be used, or
+            ranks that share weights were given different arguments.
         UnknownName: a name fits no variable, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -112,14 +117,23 @@ class Recorder(Recording):
         schedule = Schedule(every, past, initial_step, budget)
         recorded = network_of(model, variables, channel_axis, follows)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
-        source = TorchSource(recorded, self._steps)
         self._declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
-        self._declare(masks, kept)
-        audited = None
-        if audit and source.writes:
-            audited = audit_of(recorded.weights, self._steps, failures, self._declared)
-        start = recorded.origin() if source.writes else ""
+        self._spread: SpreadSource | None = None
+        source: TorchSource
+        audited: Audit | None = None
+        if any(is_spread(weight.entry.stored) for weight in recorded.everything):
+            check_alike(budget, on_violation, masks, kept)
+            own = Schedule(every, past, initial_step)
+            self._spread = SpreadSource(model, recorded, self._steps, own, failures, audit=audit)
+            source, audited = self._spread, self._spread.audit
+            start = self._spread.agree(every, past, initial_step, audit)
+        else:
+            source = TorchSource(recorded, self._steps)
+            self._declare(masks, kept)
+            if audit and source.writes:
+                audited = audit_of(recorded.weights, self._steps, failures, self._declared)
+            start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(
                 f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
@@ -142,6 +156,8 @@ class Recorder(Recording):
             InvalidArgument: masks of another shape, or with other values than 0 and 1.
             UnknownName: a name fits no weight, or several.
         """
+        if self._spread is not None:
+            check_alike(None, None, masks, kept)
         self._declare(masks, kept)
         self.observe()
 
@@ -158,13 +174,38 @@ class Recorder(Recording):
     @metered("Could not see what is held")
     def _see_before(self, made: bool) -> None:
         # What was frozen since the last record, as long as it hasn't moved.
-        if not (made or self._idle):
+        if self._spread is not None and not made:
+            self._spread.observe()
+        elif not (made or self._idle):
             self._observe(quick=True)
 
     def follow(self, step: int) -> None:
         """See `Recording`. Calls between two updates, as GradScaler skips some, tell nothing."""
         if not self._steps.skipped():
+            if self._spread is not None:
+                with self._timer.part(RECORDS):
+                    self._spread.follow(int(step))
             super().follow(step)
+
+    @metered("Could not copy the past values")
+    def sync(self) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.sync()
+        super().sync()
+
+    @metered("Could not begin a new lineage")
+    def restart(self, initial_step: int) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.restart(initial_step)
+        super().restart(initial_step)
+
+    def expect_end(self, step: int) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.expect_end(step)
+        super().expect_end(step)
 
     def close(self, timeout: float | None = None) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
@@ -174,3 +215,5 @@ class Recorder(Recording):
         """
         self._steps.close()
         super().close(timeout)
+        if self._spread is not None:
+            self._spread.leave()

@@ -65,14 +65,54 @@ def only_worker(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no workers")
 @pytest.mark.filterwarnings("ignore:FSDP:UserWarning")
-def test_weights_that_are_spread_over_workers_are_refused(only_worker, tmp_path):
+@pytest.mark.parametrize("original", [False, True])
+def test_flat_parameters_of_the_older_fsdp_are_refused(only_worker, tmp_path, original):
     fsdp = pytest.importorskip("torch.distributed.fsdp", reason="this torch has no FSDP")
-    layers = [torch.nn.Linear(3, 2) for _ in range(3)]
-    cpu = torch.device("cpu")
-    for spread in (
-        fsdp.fully_shard(layers[0], mesh=only_worker),
-        fsdp.FullyShardedDataParallel(layers[1], device_id=cpu),
-        fsdp.FullyShardedDataParallel(layers[2], device_id=cpu, use_orig_params=True),
+    spread = fsdp.FullyShardedDataParallel(
+        torch.nn.Linear(3, 2), device_id=torch.device("cpu"), use_orig_params=original
+    )
+    with pytest.raises(InvalidArgument, match=r"a flat parameter: .*Shard with .*\.fully_shard to"):
+        pastnet.torch.Recorder(tmp_path / "log", spread)
+
+
+def sharded(mesh):
+    fsdp = pytest.importorskip("torch.distributed.fsdp", reason="this torch has no FSDP")
+    return fsdp.fully_shard(torch.nn.Linear(3, 2), mesh=mesh)
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no workers")
+def test_shards_over_several_axes_of_a_mesh_are_refused(only_worker, tmp_path):
+    names = {"mesh_dim_names": ("replicate", "shard")}
+    mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1, 1), **names)
+    with pytest.raises(
+        InvalidArgument,
+        match=r"'weight': expected shards over one axis of all 1 ranks, got .* of shape \(1, 1\)",
     ):
-        with pytest.raises(InvalidArgument, match=r"got a part of them: FSDP or a DTensor"):
-            pastnet.torch.Recorder(tmp_path / "log", spread)
+        pastnet.torch.Recorder(tmp_path / "log", sharded(mesh))
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no workers")
+@pytest.mark.parametrize("setting", [{"budget": 0.1}, {"on_violation": "stop"}])
+def test_settings_by_which_ranks_may_differ_are_refused(only_worker, tmp_path, setting):
+    ((name, value),) = setting.items()
+    with pytest.raises(
+        InvalidArgument,
+        match=f"expected settings that decide alike on each rank, got {name}={value!r}",
+    ):
+        pastnet.torch.Recorder(tmp_path / "log", sharded(only_worker), **setting)
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no workers")
+def test_what_is_computed_of_shards_is_skipped_with_the_reason(only_worker, tmp_path):
+    fsdp = pytest.importorskip("torch.distributed.fsdp", reason="this torch has no FSDP")
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2))
+    torch.nn.utils.parametrizations.weight_norm(module[0])
+    with pastnet.torch.Recorder(
+        tmp_path / "log", fsdp.fully_shard(module, mesh=only_worker), every=1
+    ) as recorder:
+        recorder.record(1)
+        recorder.flush()
+    (run,) = pastnet.read(tmp_path / "log").runs.values()
+    assert "0/weight" not in run.variables
+    assert "1/weight" in run.variables
+    assert recorder.notes.counts() == {}

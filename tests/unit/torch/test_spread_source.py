@@ -1,0 +1,177 @@
+"""Weights that ranks share: they train as without a recorder, and the log is that of one rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tb_pastnet as pastnet
+from tb_pastnet.core.quantize import PRECISION
+from tb_pastnet.core.statistics import STATISTICS
+
+pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
+
+STEPS = [1, 2, 4, 6, 7]
+
+
+@pytest.fixture(scope="module")
+def trained(trained_by_ranks):
+    kinds = ("sharded", "sharded:plain", "copies", "copies:plain", "alone")
+    return trained_by_ranks(*kinds)
+
+
+@pytest.fixture(scope="module")
+def troubled(trained_by_ranks):
+    return trained_by_ranks("failing", "apart", "unlike", "back", "parallel")
+
+
+def values(trained, kind, rank=0, *, recorded=True):
+    return dict(np.load(trained.folder / f"{kind}.{recorded}.{rank}.npz"))
+
+
+def log(folder):
+    (run,) = pastnet.read(folder).runs.values()
+    return run
+
+
+def by_channels(name, value):
+    """A row for each channel of a weight, as torch's documentation has its axes."""
+    if name.startswith("gates/"):  # 4 gates of 4 units, one gate behind the other
+        return value.reshape(4, 4, -1).swapaxes(0, 1).reshape(4, -1)
+    if name.startswith("heads/in_proj"):  # query, key and value of 2 heads of 3 outputs each
+        return value.reshape(3, 2, 3, -1).swapaxes(0, 1).reshape(2, -1)
+    if name == "heads/out_proj/weight":  # its inputs come from the heads
+        return value.reshape(6, 2, 3).swapaxes(0, 1).reshape(2, -1)
+    if name == "groups/weight":  # (inputs, outputs of a group, 3), 2 groups
+        return value.reshape(2, 2, 1, 3).swapaxes(1, 2).reshape(2, -1)
+    return value.reshape(len(value), -1)
+
+
+@pytest.mark.parametrize("kind", ["sharded", "copies"])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_training_is_bit_for_bit_that_without_a_recorder(trained, kind, rank):
+    plain, recorded = (values(trained, kind, rank, recorded=flag) for flag in (False, True))
+    assert {name: plain[name].tobytes() for name in plain} == {
+        name: recorded[name].tobytes() for name in recorded
+    }
+
+
+def test_only_rank_0_writes_and_nothing_fails(trained):
+    notes = "Statistics of frozen layers"
+    for rank, done in enumerate(trained.done):
+        assert done["sharded"]["records"] == (0 if rank else len(STEPS))
+        assert not [text for text in done["sharded"]["notes"] if notes not in text]
+
+
+def test_the_log_is_that_of_the_same_training_on_one_rank(trained):
+    sharded, alone = log(trained.folder / "sharded"), log(trained.folder / "alone")
+    one_rank, ranks = values(trained, "alone"), values(trained, "sharded")
+    assert {name: ranks[name].tobytes() for name in ranks} == {
+        name: one_rank[name].tobytes() for name in one_rank
+    }
+    assert sharded.steps.tolist() == alone.steps.tolist() == STEPS
+    assert list(sharded.variables) == list(alone.variables)
+    for name, variable in alone.variables.items():
+        # Sums of channels that lie on several ranks may be rounded to the next code.
+        several = name.startswith(("gates", "heads", "columns", "groups"))
+        for row in STATISTICS:
+            np.testing.assert_allclose(
+                getattr(sharded.variables[name], row),
+                getattr(variable, row),
+                rtol=2 * PRECISION if several else 0,
+                err_msg=f"{row} of {name}",
+            )
+
+
+def test_copies_give_the_log_of_one_rank(trained):
+    copies, alone = log(trained.folder / "copies"), log(trained.folder / "alone")
+    assert list(copies.variables) == list(alone.variables)
+    until_it_freezes = slice(3)
+    for name, variable in alone.variables.items():
+        for row in STATISTICS:
+            np.testing.assert_array_equal(
+                np.asarray(getattr(copies.variables[name], row))[until_it_freezes],
+                np.asarray(getattr(variable, row))[until_it_freezes],
+            )
+
+
+def test_numbers_are_those_of_the_whole_weights(trained):
+    compare_with_numpy(log(trained.folder / "sharded"), values(trained, "sharded"), STEPS)
+
+
+def test_tensor_parallelism_is_recorded_alike(troubled):
+    assert troubled.done[0]["parallel"] == {"records": 3, "notes": {}}
+    run = log(troubled.folder / "parallel")
+    assert list(run.variables) == [
+        f"{layer}/{key}" for layer in "023" for key in ("weight", "bias")
+    ]
+    compare_with_numpy(run, values(troubled, "parallel"), [1, 2, 3])
+
+
+def compare_with_numpy(run, saved, steps):
+    assert run.steps.tolist() == steps
+    for name, variable in run.variables.items():
+        key = name.replace("/", ".")
+        for place, step in enumerate(steps):
+            now, past = (
+                by_channels(name, saved[f"{number}/{key}"].astype(np.float64))
+                for number in (step, step - 1)
+            )
+            expected = {
+                "norm": np.sqrt((now**2).sum(1)),
+                "past_norm": np.sqrt((past**2).sum(1)),
+                "delta_norm": np.sqrt(((now - past) ** 2).sum(1)),
+                "delta_max": abs(now - past).max(1),
+                "changed": (now != past).mean(1),
+                "nonfinite": (~np.isfinite(now)).sum(1),
+            }
+            for row, numbers in expected.items():
+                recorded = np.asarray(getattr(variable, row))[place]
+                np.testing.assert_allclose(
+                    recorded, numbers, rtol=1.01 * PRECISION, err_msg=f"{row} of {name} at {step}"
+                )
+
+
+def test_a_rank_that_fails_leaves_its_rows_without_numbers_and_no_rank_waits(troubled):
+    first, second = (done["failing"] for done in troubled.done)
+    assert first == {
+        "records": 4,
+        "notes": {
+            "Could not measure the rows of another rank": 1,
+            "Could not make a record: MemoryError: no room": 1,
+        },
+    }
+    assert second["notes"] == {
+        "Could not measure the rows of this rank: MemoryError: no room": 1,
+    }
+    run = log(troubled.folder / "failing")
+    assert run.steps.tolist() == [1, 2, 4, 8]
+    for row in ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite"):
+        numbers = np.asarray(getattr(run.variables["weight"], row), float)
+        assert np.isnan(numbers[2]).tolist() == [False, False, True, True], row
+        assert np.isfinite(numbers[[0, 1, 3]]).all(), row
+
+
+def test_ranks_that_count_otherwise_record_no_more_and_train_on(troubled):
+    text = (
+        "Could not record with the other ranks any longer: RuntimeError: expected all ranks at one "
+        "step, got steps 4 to 104. Call record on each rank after each step"
+    )
+    assert [done["apart"]["notes"][text] for done in troubled.done] == [1, 1]
+    assert log(troubled.folder / "apart").steps.tolist() == [1, 2]
+
+
+def test_arguments_that_differ_are_refused_on_each_rank(troubled):
+    errors = {done["unlike"]["error"] for done in troubled.done}
+    (text,) = errors
+    assert text.startswith("Could not record on 2 ranks: expected one module and the same arg")
+    assert "((2, 'previous'" in text
+    assert "((3, 'previous'" in text
+    assert not (troubled.folder / "unlike").exists()
+
+
+def test_steps_that_go_back_and_past_values_by_hand(troubled):
+    run = log(troubled.folder / "back")
+    assert troubled.done[0]["back"] == {"records": 7, "notes": {}}
+    assert run.steps.tolist() == [1, 2, 4, 6, 11, 12]
+    assert np.isfinite(np.asarray(run.variables["weight"].delta_norm)).all()
