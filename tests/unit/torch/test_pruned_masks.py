@@ -46,7 +46,8 @@ def test_each_change_of_a_mask_has_a_version():
 
 def test_a_sparsifier_may_come_later():
     module = nn.Linear(3, 2)
-    find = masks_in(network_of(module).weights)
+    weights = network_of(module).weights
+    find = masks_in(weights, declared_table(weights))
     version = find().version
     mask = torch.tensor([[1.0, 0, 1], [0, 1, 1]])
     parametrize.register_parametrization(module, "weight", FakeSparsity(mask))
