@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import tb_pastnet as pastnet
 from demo.digits import BATCH, Digits, digits
-from demo.runs import rate
+from demo.story import rate
 
 RUNS = ("seed_0", "seed_1")
 EPOCHS = 40

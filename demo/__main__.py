@@ -10,23 +10,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from demo import FIRST, NAMES
+from demo.frameworks import FRAMEWORKS, Framework
 from demo.serve import Board
 
-DEFAULT = Path("runs") / "demo"
+OWN = [framework.logdir for framework in FRAMEWORKS.values()]  # directories of the demo
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line of the demo."""
     top = argparse.ArgumentParser(prog="demo", description=__doc__)
+    top.add_argument("--framework", choices=FRAMEWORKS, default="keras", help="default keras")
     top.add_argument("--once", action="store_true", help="only train, don't start TensorBoard")
-    top.add_argument("--logdir", type=Path, default=DEFAULT, help=f"where to (default {DEFAULT})")
+    top.add_argument("--logdir", type=Path, help=f"where to (default {', '.join(map(str, OWN))})")
     top.add_argument("--port", type=int, help="TensorBoard's port (default 6006 or the next free)")
     top.add_argument("--runs", nargs="+", choices=NAMES, help=f"default {' '.join(FIRST)}")
     return top
 
 
 def clear(logdir: Path, names: Sequence[str]) -> None:
-    """Makes room for runs: the demo's own directory is emptied of them, another must be without.
+    """Makes room for runs: a directory of the demo is emptied of them, another must be without.
 
     Raises:
         FileExistsError: A directory that the user has named holds one of the runs.
@@ -34,7 +36,7 @@ def clear(logdir: Path, names: Sequence[str]) -> None:
     for name in names:
         if not (logdir / name).exists():
             continue
-        if logdir != DEFAULT:
+        if logdir not in OWN:
             raise FileExistsError(
                 f"Could not train the demo into {logdir}: expected no run {name!r} there, got one. "
                 "Name another --logdir, or delete it."
@@ -53,22 +55,22 @@ class Clock:
         print(f"{time.monotonic() - self._start:6.1f} s  {text}", flush=True)
 
 
-def train(logdir: Path, names: Sequence[str], clock: Clock) -> None:
+def train(framework: Framework, logdir: Path, names: Sequence[str], clock: Clock) -> None:
     """Trains runs one after the other, and says how far they are.
 
     Args:
+        framework: trains them.
         logdir: where they are recorded.
-        names: of NAMES.
+        names: of its runs.
         clock: says it.
     """
-    # Not at the top: they import TensorFlow, and `--help` should answer at once.
-    from demo.digits import accuracy, digits
-    from demo.runs import trained
+    # Not at the top: `--help` should answer at once.
+    from demo.digits import digits
 
-    data = digits()
+    data, runs = digits(), framework.load()
     for name in names:
-        for run, model in trained(name, data, logdir, clock.say):
-            clock.say(f"{run:18} {accuracy(model, data):6.1%} of the test digits right")
+        for run, right in runs.trained(name, data, logdir, clock.say):
+            clock.say(f"{run:18} {right:6.1%} of the test digits right")
     clock.say(f"{len(names)} of {len(names)} trained into {logdir}")
 
 
@@ -79,20 +81,23 @@ def main(argv: Sequence[str]) -> int:
         The exit code.
     """
     arguments = parser().parse_args(argv)
-    names, clock = arguments.runs or FIRST, Clock()
+    framework = FRAMEWORKS[arguments.framework]
+    names, logdir = arguments.runs or FIRST, arguments.logdir or framework.logdir
+    clock = Clock()
     try:
-        clear(arguments.logdir, names)
-    except FileExistsError as error:
+        framework.check(names)
+        clear(logdir, names)
+    except (FileExistsError, ModuleNotFoundError, ValueError) as error:
         print(error)
         return 1
     if arguments.once:
-        train(arguments.logdir, names, clock)
-        print(f"See it with: tensorboard --logdir {arguments.logdir}")
+        train(framework, logdir, names, clock)
+        print(f"See it with: tensorboard --logdir {logdir}")
         return 0
-    arguments.logdir.mkdir(parents=True, exist_ok=True)
-    board = Board(arguments.logdir, arguments.port, clock.say)
+    logdir.mkdir(parents=True, exist_ok=True)
+    board = Board(logdir, arguments.port, clock.say)
     try:
-        train(arguments.logdir, names, clock)
+        train(framework, logdir, names, clock)
         return board.finish()
     except KeyboardInterrupt:
         return 0

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tb_pastnet as pastnet
-from demo.digits import BATCH, Digits, accuracy, digits
+from demo.digits import BATCH, Digits, digits
+from demo.keras_network import accuracy
 
 WIDTHS = (256, 128, 64, 32, 10)
 EPOCHS = 20

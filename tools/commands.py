@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
+from demo.__main__ import parser as demo_parser
 from tools import (
     bench,
     browser,
@@ -25,7 +26,8 @@ from tools.reach import NODE, Tree
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
 
 TEXT = """\
-demo       train the demo's runs and show them in TensorBoard (--once: only train)
+demo       train the demo's runs and show them in TensorBoard (--once: only train; --framework torch
+           or jax: by PyTorch or JAX instead of Keras)
 test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
            --changed [REV]: those that reach what changed; PATHs: those there; --without torch,jax:
            none that need these; what follows -- goes to pytest, which then runs alone
@@ -238,7 +240,10 @@ def build(arguments: argparse.Namespace) -> int:
 
 def demo(arguments: argparse.Namespace) -> int:
     """Trains the demo and shows it."""
+    framework = demo_parser().parse_args(arguments.demo).framework
     session = Session()
+    if framework in FRAMEWORKS:
+        environment.bring(f"dev-{framework}", session.python)
     return run(session.tool("demo", *arguments.demo), session.env)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from tb_pastnet.record.weight import Array, Network, Weight
 
 if TYPE_CHECKING:
     from tb_pastnet.record.array_copies import ArrayCopies
+
+STACK_ELEMENTS = 1 << 16
+"""Weights up to this size are measured with others of their shape: a call costs more than they."""
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
@@ -82,24 +86,28 @@ class Source(ABC):
 class ArraySource(Source):
     """Past copies and statistics of weights whose `effective` is at hand, in this machine's memory.
 
-    float32 weights are measured by numba where it is installed, others by NumPy. Views of them are
-    let go at once.
+    float32 weights are measured by numba where it is installed, small ones of one shape together;
+    others by NumPy. Views of them are let go at once.
     """
 
     def __init__(self, network: Network[Weight]) -> None:
         super().__init__(network)
         layout_of = layouts("NumPy")
-        axes = [weight.axis for weight in network.weights]
-        fits = [
-            layout_of(weight.axis, 1) is not None and weight.effective().dtype == np.float32
-            for weight in network.weights
-        ]
+        stacks: dict[Any, list[int]] = {}
+        rest: list[int] = []
+        for number, weight in enumerate(network.weights):
+            axis = weight.axis
+            if layout_of(axis, 1) is None or weight.effective().dtype != np.float32:
+                rest.append(number)
+                continue
+            small = axis.channels * axis.elements <= STACK_ELEMENTS
+            stacks.setdefault((axis.view, axis.axes, None if small else number), []).append(number)
         # Those that numba measures go first.
-        members = sorted(range(len(axes)), key=lambda number: not fits[number])
-        ordered = [network.weights[number] for number in members]
-        self._fused, self._rest = ordered[: sum(fits)], ordered[sum(fits) :]
+        members = [*chain.from_iterable(stacks.values()), *rest]
+        self._stacks = [[network.weights[number] for number in stack] for stack in stacks.values()]
+        self._rest = [network.weights[number] for number in rest]
         self._places = np.argsort(members)
-        self._order = channel_order(axes, members)
+        self._order = channel_order([weight.axis for weight in network.weights], members)
         self._copies: dict[int, list[ArrayCopies | PlainCopies]] = {}
         self.copy(0)
 
@@ -123,17 +131,23 @@ class ArraySource(Source):
 
     def _new_copies(self) -> list[ArrayCopies | PlainCopies]:
         parts: list[ArrayCopies | PlainCopies] = []
-        if self._fused:
+        if self._stacks:
             from tb_pastnet.record.array_copies import ArrayCopies
 
-            parts.append(ArrayCopies([(weight.axis, 1) for weight in self._fused], self._read))
+            axes = [(stack[0].axis, len(stack)) for stack in self._stacks]
+            parts.append(ArrayCopies(axes, self._read))
         if self._rest:
             parts.append(PlainCopies(self._rest))
         return parts
 
     def _read(self) -> list[Array]:
-        # A view, where the framework's memory is C-contiguous and here.
-        return [np.ascontiguousarray(weight.effective()) for weight in self._fused]
+        # Of a single one a view, where the framework's memory is C-contiguous and here.
+        return [
+            np.ascontiguousarray(stack[0].effective())
+            if len(stack) == 1
+            else np.stack([weight.effective() for weight in stack])
+            for stack in self._stacks
+        ]
 
 
 def channel_order(axes: Sequence[ChannelAxis], members: Sequence[int]) -> Ints:

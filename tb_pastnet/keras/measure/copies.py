@@ -30,9 +30,7 @@ from tb_pastnet.core.statistics import (
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.keras.types import Tensor
-
-STACK_ELEMENTS = 1 << 16
-"""Variables up to this size are stacked with others of their shape."""
+from tb_pastnet.record.source import STACK_ELEMENTS
 
 _TINY_NORM = 1e-14
 """Below it, squares may have vanished from a sum."""

@@ -30,7 +30,8 @@ class HeldArray:
         self.flagged = False
         self._held: Mask = np.broadcast_to(~_EVERY, weight.shape)
         self._kept: Mask = np.broadcast_to(_EVERY, weight.shape)
-        self._reference: Array = weight.read()
+        # Of no meaning until something is held, when the first `follow` fills it.
+        self._reference: Array = np.zeros(weight.shape, weight.read().dtype)
 
     def follow(self, masks: MaskStorage | None, *, flagged: bool) -> bool:
         """See `Held`."""

@@ -1,1 +1,1 @@
-import("./page-GFKXIPER.js");import("./chunk-KXTXOFZD.js");import("./chunk-EEQ2LITV.js");import("./chunk-HPPWEXPO.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-GFKXIPER.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-ZZY53UXQ.js");import("./chunk-SAFMVEIR.js");import("./chunk-I6E7X5UT.js");import("./chunk-LO7OQCKF.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-ZZY53UXQ.js");async function t(){(await n).show(e)}export{t as render};

@@ -1,15 +1,8 @@
 from __future__ import annotations
 
-import keras
 import numpy as np
-import pytest
 
-from demo.digits import BATCH, STEPS_PER_EPOCH, accuracy, digits, leaves, network
-
-
-def test_all_runs_start_from_the_same_values():
-    for one, other in zip(network().get_weights(), network().get_weights(), strict=True):
-        np.testing.assert_array_equal(one, other)
+from demo.digits import BATCH, STEPS_PER_EPOCH, Digits, digits
 
 
 def test_the_digits_are_split_into_full_batches_and_a_rest():
@@ -21,14 +14,29 @@ def test_the_digits_are_split_into_full_batches_and_a_rest():
     assert set(data.test[1]) == set(range(10))
 
 
-def test_leaves_are_the_layers_in_forward_order():
-    names = ["conv1", "conv2", "conv1", "conv2", "hidden", "logits"]
-    assert [layer.name for layer in leaves(network())] == names
+def numbered(images):
+    """Data whose images and labels are their own numbers."""
+    numbers = np.arange(images)
+    return Digits((numbers.astype(np.float32), numbers), (numbers[:4], np.array([2, 0, 1, 1])))
 
 
-def test_accuracy_is_the_share_of_the_test_digits_that_are_right():
-    data = digits()
-    model = network()
-    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(True), metrics=["accuracy"])
-    guesses = model.predict(data.test[0], verbose=0).argmax(1)
-    assert accuracy(model, data) == pytest.approx((guesses == data.test[1]).mean())
+def test_an_epoch_has_each_image_once_beside_its_label():
+    batches = list(numbered(3 * BATCH).batches(0, 0))
+    for images, labels in batches:
+        np.testing.assert_array_equal(images, labels)
+    assert [len(labels) for _, labels in batches] == [BATCH] * 3
+    assert sorted(np.concatenate([labels for _, labels in batches])) == list(range(3 * BATCH))
+
+
+def test_the_order_depends_on_seed_and_epoch_alone():
+    def order(seed, epoch):
+        return tuple(np.concatenate([labels for _, labels in data.batches(seed, epoch)]))
+
+    data = numbered(2 * BATCH)
+    assert order(0, 0) == order(0, 0)
+    assert len({order(seed, epoch) for seed in (0, 1) for epoch in (0, 1)}) == 4
+
+
+def test_the_share_that_is_right():
+    logits = np.eye(3, dtype=np.float32)[[2, 0, 0, 2]]
+    assert numbered(BATCH).share_right(logits) == 0.5

@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from demo.digits import digits, leaves, network
+from demo.digits import digits
+from demo.keras_network import leaves, network
 from demo.leak import GradientMasks, MaskedGradients
 
 

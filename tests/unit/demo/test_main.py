@@ -7,18 +7,7 @@ import sys
 
 import pytest
 
-from demo import LOTTERY, NAMES, __main__, serve
-from demo.runs import EPOCHS, RATES, RUNS, Progress, rate
-
-
-def test_the_names_are_those_of_the_runs():
-    assert (*RUNS, LOTTERY) == NAMES
-
-
-def test_the_learning_rate_drops_by_the_calendar():
-    assert [rate(epoch) for epoch, _ in RATES] == [value for _, value in RATES]
-    assert rate(RATES[1][0] - 1) == RATES[0][1]
-    assert rate(EPOCHS - 1) == RATES[-1][1]
+from demo import NAMES, __main__, serve
 
 
 def test_a_foreign_directory_that_holds_a_run_is_left_alone(tmp_path, capsys):
@@ -30,8 +19,17 @@ def test_a_foreign_directory_that_holds_a_run_is_left_alone(tmp_path, capsys):
     assert (tmp_path / "dense").is_dir()
 
 
+def test_what_cannot_be_trained_is_said_before_anything_is_deleted(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(__main__, "OWN", [tmp_path])
+    (tmp_path / "dense").mkdir()
+    arguments = ["--framework", "torch", "--runs", "dense", "lottery", "--logdir", str(tmp_path)]
+    assert __main__.main(arguments) == 1
+    assert "Could not train 'lottery' with torch" in capsys.readouterr().out
+    assert (tmp_path / "dense").is_dir()
+
+
 def test_the_demos_own_directory_is_emptied_of_its_runs_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(__main__, "DEFAULT", tmp_path)
+    monkeypatch.setattr(__main__, "OWN", [tmp_path])
     for name in ("dense", "mine"):
         (tmp_path / name).mkdir()
     __main__.clear(tmp_path, NAMES)
@@ -66,14 +64,3 @@ def test_a_run_with_two_records_is_a_picture(records, expected):
     index = json.dumps({"runs": [{"records": count} for count in records]}).encode()
     assert serve.has_picture(index) is expected
     assert not serve.has_picture(None)
-
-
-def test_progress_is_told_at_each_quarter_but_the_last():
-    told = []
-    progress = Progress("dense", told.append)
-    for epoch in range(EPOCHS):
-        progress.on_epoch_end(epoch)
-    quarter = EPOCHS // 4
-    assert [line.split() for line in told] == [
-        ["dense", "epoch", str(quarter * n), "of", str(EPOCHS)] for n in (1, 2, 3)
-    ]

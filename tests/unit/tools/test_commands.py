@@ -26,6 +26,17 @@ def test_what_follows_demo_goes_to_the_demo():
     assert (arguments.action, arguments.demo) == (commands.demo, ["--once", "--logdir", "here"])
 
 
+@pytest.mark.parametrize(
+    ("framework", "extras"), [("keras", []), ("torch", ["dev-torch"]), ("jax", ["dev-jax"])]
+)
+def test_the_demo_brings_the_framework_that_trains_it(framework, extras, ran, monkeypatch):
+    brought = []
+    monkeypatch.setattr(environment, "bring", lambda extra, python: brought.append(extra))
+    assert commands.main(["demo", "--framework", framework, "--once"]) == 0
+    assert brought == extras
+    assert ran[-1][1:] == ["-m", "demo", "--framework", framework, "--once"]
+
+
 def test_every_command_is_explained():
     explained = [line.split()[0] for line in commands.TEXT.splitlines() if line[0] != " "]
     help_text = commands.parser().format_help()

@@ -1,4 +1,4 @@
-"""The runs. Each of five is a function of the data and the callbacks that record it."""
+"""The runs in Keras. Each of five is a function of the data and the callbacks that record it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,29 @@ import keras
 
 import tb_pastnet as pastnet
 from demo import LOTTERY, lottery
-from demo.digits import BATCH, Digits, leaves, network
+from demo.digits import BATCH, Digits
+from demo.keras_network import accuracy, leaves, network
 from demo.leak import GradientMasks, MaskedGradients
+from demo.story import (
+    EPOCHS,
+    EVERY,
+    FREEZE,
+    LEAK,
+    LEAK_DECAY,
+    LEAK_RATE,
+    LEAKING,
+    PRUNE,
+    THAW,
+    Say,
+    progress,
+    pruned_share,
+    rate,
+)
 
-EPOCHS = 40
-EVERY = 2  # records at each second of 1,680 steps
 PROBE = 32  # of the test digits: how far the outputs move on these
 PROBE_EVERY = 20  # records from one such evaluation to the next
-RATES = (
-    (0, 1e-3),
-    (16, 5e-4),
-    (23, 2.5e-4),
-    (30, 1.2e-4),
-    (36, 6e-5),
-)  # from this epoch on, this learning rate
-FREEZE = (6, 11, 16, 21)  # at these epochs one more layer, from the input on
-THAW = 28  # at this epoch the last of them trains again
-PRUNE = (4, 7, 10, 13, 16)  # at these epochs a tenth of the channels more
-LEAK = 12  # from this epoch on the gradients are masked
-LEAKING = 16  # of the 32 channels of block2, the first
 
 Recording = list[keras.callbacks.Callback]  # what records it, and says how far it is
-
-
-def rate(epoch: int) -> float:
-    """The learning rate of an epoch."""
-    return [value for start, value in RATES if start <= epoch][-1]
 
 
 def compile_(model: Any, optimizer: Any) -> None:
@@ -93,7 +90,7 @@ def prune_channels(data: Digits, recording: Recording, seed: int) -> Any:
     def prune(epoch: int, _: Any) -> None:
         if epoch not in PRUNE:
             return
-        share = 0.1 * (PRUNE.index(epoch) + 1)
+        share = pruned_share(epoch)
         masks.prune_smallest(share, scope="layer", structured=True, variables=kernels)
         for name in kernels:
             kept = masks.kept[name]
@@ -113,9 +110,8 @@ def leak_weight_decay(data: Digits, recording: Recording) -> Any:
     plain = network()
     model = MaskedGradients(plain.inputs[0], plain.outputs[0], name="digits")
     model.masks = GradientMasks(leaves(model.get_layer("block2")))
-    # Without momentum, and at a constant rate: the leak is learning rate times weight decay alone,
-    # here 2e-4 of a weight a step.
-    compile_(model, keras.optimizers.RMSprop(learning_rate=2e-3, weight_decay=0.1))
+    # Without momentum, and at a constant rate: the leak is weight decay alone.
+    compile_(model, keras.optimizers.RMSprop(learning_rate=LEAK_RATE, weight_decay=LEAK_DECAY))
     declared = pastnet.Masks(model, enforce=False)
 
     def freeze(epoch: int, _: Any) -> None:
@@ -142,19 +138,18 @@ RUNS: dict[str, Callable[[Digits, Recording], Any]] = {
 class Progress(keras.callbacks.Callback):
     """Says at some epochs how far a run is."""
 
-    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+    def __init__(self, name: str, say: Say) -> None:
         super().__init__()
         self._name, self._say = name, say
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Says it at each quarter."""
-        if 4 * (epoch + 1) % EPOCHS == 0 and epoch + 1 < EPOCHS:
-            self._say(f"{self._name:18} epoch {epoch + 1} of {EPOCHS}")
+        progress(self._name, epoch, self._say)
 
 
 def trained(
-    name: str, data: Digits, logdir: Path, say: Callable[[str], None] = lambda _: None
-) -> Iterator[tuple[str, Any]]:
+    name: str, data: Digits, logdir: Path, say: Say = lambda _: None
+) -> Iterator[tuple[str, float]]:
     """Trains what a name stands for, and records it.
 
     Args:
@@ -164,14 +159,15 @@ def trained(
         say: gets a line now and then.
 
     Yields:
-        Name and model of each run: several of the lottery, one of all others.
+        Name of each run, several of the lottery and one of all others, and its share of the test
+        digits that are right.
     """
     if name == LOTTERY:
         for part, model in lottery.shown(data, logdir / name):
-            yield f"{name}/{part}", model
+            yield f"{name}/{part}", accuracy(model, data)
     else:
         probe = data.test[0][:PROBE]
         recording = pastnet.PastNetCallback(
             logdir / name, every=EVERY, probe=probe, probe_every=PROBE_EVERY
         )
-        yield name, RUNS[name](data, [recording, Progress(name, say)])
+        yield name, accuracy(RUNS[name](data, [recording, Progress(name, say)]), data)
