@@ -19,11 +19,11 @@ from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
-from tb_pastnet.torch.module_tensor import is_spread
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
 from tb_pastnet.torch.spread_source import SpreadSource, check_alike
+from tb_pastnet.torch.spread_weights import is_sharded
 from tb_pastnet.torch.torch_source import TorchSource
 
 Declared = Mapping[Any, Any]
@@ -122,7 +122,7 @@ class Recorder(Recording):
         self._spread: SpreadSource | None = None
         source: TorchSource
         audited: Audit | None = None
-        if any(is_spread(weight.entry.stored) for weight in recorded.everything):
+        if any(map(is_sharded, recorded.weights)):
             check_alike(budget, on_violation, masks, kept)
             own = Schedule(every, past, initial_step)
             self._spread = SpreadSource(model, recorded, self._steps, own, failures, audit=audit)

@@ -34,6 +34,12 @@ class Part:
     total: int
 
 
+def is_sharded(weight: TorchWeight) -> bool:
+    """Whether ranks have other elements of it, so that all have to take part in a record."""
+    tensor = weight.entry.stored
+    return is_spread(tensor) and any(each.is_shard() for each in tensor.placements)
+
+
 def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict[str, Part]:
     """By name the parts on this rank. What isn't spread counts on the `first` rank alone.
 

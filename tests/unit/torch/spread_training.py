@@ -206,7 +206,22 @@ def parallel(rank: int, folder: Path) -> dict[str, Any]:
     return {"records": recorder.records, "notes": recorder.notes.counts()}
 
 
+def choose(rank: int, folder: Path) -> dict[str, Any]:
+    """Statistics alone are recorded: of these each rank has its own."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    fully_shard(model)
+    recorder = pastnet.torch.Recorder(
+        folder / "chosen", model, every=1, variables=["1.running_mean"], budget=0.5
+    )
+    model(torch.ones(2, 3))
+    recorder.record(1)
+    recorder.flush()
+    recorder.close()
+    return {"records": recorder.records, "notes": recorder.notes.counts()}
+
+
 OTHERS = {
+    "chosen": choose,
     "parallel": parallel,
     "failing": fail,
     "apart": part_ways,

@@ -22,7 +22,7 @@ def trained(trained_by_ranks):
 
 @pytest.fixture(scope="module")
 def troubled(trained_by_ranks):
-    return trained_by_ranks("failing", "apart", "unlike", "back", "parallel")
+    return trained_by_ranks("failing", "apart", "unlike", "back", "parallel", "chosen")
 
 
 def values(trained, kind, rank=0, *, recorded=True):
@@ -106,6 +106,13 @@ def test_tensor_parallelism_is_recorded_alike(troubled):
         f"{layer}/{key}" for layer in "023" for key in ("weight", "bias")
     ]
     compare_with_numpy(run, values(troubled, "parallel"), [1, 2, 3])
+
+
+def test_where_no_chosen_weight_is_sharded_rank_0_records_alone(troubled):
+    assert [done["chosen"] for done in troubled.done] == [
+        {"records": 1, "notes": {}},
+        {"records": 0, "notes": {}},
+    ]
 
 
 def compare_with_numpy(run, saved, steps):
