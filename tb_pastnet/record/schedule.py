@@ -100,6 +100,7 @@ class Schedule:
         self._quiet_until = 0
         self._decided.clear()
         self._begin(step)
+        self._end = -1
         if self._budget is not None:
             self._budget.begin()
         if self.past == "initial":
@@ -160,7 +161,6 @@ class Schedule:
     def _begin(self, start: int) -> None:
         """Values of a step are there to compare with the next one's."""
         self._first = start + 1 if self._lag in (None, 1) else -1
-        self._end = -1
 
     def _is_due(self, previous: int, step: int) -> bool:
         """Whether a record is due at a step that follows another."""

@@ -149,6 +149,12 @@ def test_a_lag_that_has_no_copy_for_it_has_neither_first_nor_last():
     assert [step for step, *_ in run(schedule, range(1, 31))] == [10, 20, 30]
 
 
+def test_an_end_may_be_known_before_the_first_step_is():
+    schedule = Schedule(10, "previous", None)
+    schedule.expect_end(17)
+    assert [step for step, *_ in run(schedule, range(1, 20))] == [1, 10, 17]
+
+
 def test_a_new_beginning_knows_no_end():
     schedule = Schedule(10, "previous")
     schedule.expect_end(15)
