@@ -18,7 +18,7 @@ from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import TrainableFlags
-from tb_pastnet.keras.strategies import writes
+from tb_pastnet.keras.strategies import workers, writes
 from tb_pastnet.record.numba_switch import layouts
 from tb_pastnet.record.source import Floats, Source, channel_order, in_order
 from tb_pastnet.record.weight import Array, Network
@@ -70,6 +70,11 @@ class KerasSource(Source):
     def writes(self) -> bool:
         """See `Source`: whether this is the chief."""
         return writes(weight.variable for weight in self.network.everything)
+
+    @property
+    def workers(self) -> int:
+        """See `Source`."""
+        return workers(weight.variable for weight in self.network.everything)
 
     def trainable(self) -> Sequence[bool]:
         """See `Source`."""

@@ -89,9 +89,22 @@ def writes(variables: Iterable[Any]) -> bool:
     Of the workers of one strategy that is the one whose task is "chief", or worker 0 where there is
     none, as TensorFlow itself has it. A process without other workers always writes.
     """
+    return all(map(_is_chief, _resolvers(variables)))
+
+
+def workers(variables: Iterable[Any]) -> int:
+    """How many processes of one strategy train some variables."""
+    clusters = (resolver.cluster_spec() for resolver in _resolvers(variables))
+    kinds = ("chief", "master", "worker")
+    counts = (sum(len(spec.as_dict().get(kind, ())) for kind in kinds) for spec in clusters)
+    return max(counts, default=1)
+
+
+def _resolvers(variables: Iterable[Any]) -> list[Any]:
     strategies = (getattr(variable, "distribute_strategy", None) for variable in variables)
-    resolvers = (getattr(strategy, "cluster_resolver", None) for strategy in strategies)
-    return all(_is_chief(resolver) for resolver in resolvers if resolver is not None)
+    distinct = {id(each): each for each in strategies}
+    resolvers = (getattr(each, "cluster_resolver", None) for each in distinct.values())
+    return [resolver for resolver in resolvers if resolver is not None]
 
 
 def check_agreed(variable: Variable, subject: str, *masks: Any) -> None:

@@ -13,7 +13,7 @@ from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.record.alerts import LOG, Alerts, Wish
+from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.failures import Failures, reason_of
 from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -44,6 +44,7 @@ class Recording:
         alerts: what follows where held weights have moved.
 
     Raises:
+        InvalidArgument: training is to be stopped, and others train the same network.
         UnwritableLog: the log directory can't be made or written.
     """
 
@@ -67,6 +68,12 @@ class Recording:
         self._widths = [weight.axis.channels for weight in source.network.weights]
         self._tracker = tracker
         self._failures = failures
+        if on_violation == STOP and source.workers > 1:
+            raise InvalidArgument(
+                f"Could not stop training on a violation: expected on_violation='log' or a "
+                f"function, got 'stop' in one of {source.workers} processes. The others would "
+                f"wait for the one that writes the log: use 'log', and stop them together."
+            )
         self.alerts = Alerts(on_violation, failures)
         check_log(log)
         self._scalars = None if log is None else Scalars(log, source.network, failures)

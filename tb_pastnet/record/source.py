@@ -43,6 +43,11 @@ class Source(ABC):
         """Whether this process writes the log: one of several that train the same network does."""
         return True
 
+    @property
+    def workers(self) -> int:
+        """How many processes train the same network."""
+        return 1
+
     def trainable(self) -> Sequence[bool]:
         """Of each weight, whether the framework's own flags let it change, or it follows."""
         return [weight.text.follows or weight.trainable() for weight in self.network.weights]

@@ -31,6 +31,13 @@ class TorchSource(ArraySource):
         """See `Source`: of workers that train copies of one module the first does."""
         return is_first_worker()
 
+    @property
+    def workers(self) -> int:
+        """See `Source`: the ranks of the process group."""
+        group = torch.distributed
+        alone = not (group.is_available() and group.is_initialized())
+        return 1 if alone else int(group.get_world_size())
+
     def copy(self, number: int) -> None:
         """See `Source`. Where nothing is written nothing is kept."""
         if self.writes:

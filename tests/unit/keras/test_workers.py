@@ -49,7 +49,7 @@ AGREE = """
 import numpy as np
 import tensorflow as tf
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.strategies import check_agreed, writes
+from tb_pastnet.keras.strategies import check_agreed, workers, writes
 
 def says(what, *masks):
     try:
@@ -60,6 +60,7 @@ def says(what, *masks):
 with strategy.scope():
     variable = tf.Variable(1.0)
 ones = np.ones(9, bool)
+assert (workers([]), workers([variable, tf.Variable(1.0)])) == (1, 2)
 print(writes([variable]))
 """
 SAME = """

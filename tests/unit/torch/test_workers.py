@@ -31,6 +31,12 @@ for step in range(1, 7):
     optimizer.step()
     recorder.record(step)
 assert recorder.flush()
+try:
+    pastnet.torch.Recorder(f"{folder}/stops", model, on_violation="stop")
+except pastnet.errors.InvalidArgument as error:
+    assert "got 'stop' in one of 2 processes" in str(error)
+else:
+    raise AssertionError("one of two would stop alone")
 print(recorder.records, recorder.notes.counts())
 recorder.close()
 torch.distributed.destroy_process_group()
