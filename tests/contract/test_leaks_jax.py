@@ -14,6 +14,13 @@ from tests.leaks.jax_recipes import RECIPES  # noqa: E402
 from tests.leaks.recipe import Recipe, check  # noqa: E402
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+# JAX compiles each of them: a third at every change.
+SAMPLED = [
+    pytest.param(recipe, id=recipe.name, marks=() if number % 3 == 0 else pytest.mark.prove)
+    for number, recipe in enumerate(RECIPES)
+]
+
+
+@pytest.mark.parametrize("recipe", SAMPLED)
 def test_a_recipe(recipe: Recipe, tmp_path: Path) -> None:
     check(recipe, tmp_path)

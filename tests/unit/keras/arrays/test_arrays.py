@@ -99,7 +99,7 @@ def test_the_first_of_several_processes_writes(
     assert VariableSource.writes.fget(object()) == (number == 0)
 
 
-@pytest.mark.parametrize("backend", ["jax", "torch"])
+@pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.prove)])
 def test_the_page_about_backends_runs(backend: str, tmp_path: Path) -> None:
     pytest.importorskip(backend, reason=f"needs {backend}")
     page = (ROOT / "docs" / "keras_backends.md").read_text("utf-8")
