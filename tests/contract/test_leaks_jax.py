@@ -13,7 +13,6 @@ for package, version in VERSIONS.items():
 from tests.leaks.jax_recipes import RECIPES  # noqa: E402
 from tests.leaks.recipe import Recipe, check  # noqa: E402
 
-
 # JAX compiles each of them: a third at every change.
 SAMPLED = [
     pytest.param(recipe, id=recipe.name, marks=() if number % 3 == 0 else pytest.mark.prove)
