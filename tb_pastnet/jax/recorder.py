@@ -110,10 +110,11 @@ class Recorder(ArrayRecorder):
         self._causes = StateCauses(leaf.name for leaf in leaves(params))
         with self._tree.seen(params), self._causes.given(opt_state):
             network = network_of(params, self._tree, variables, channel_axis, follows)
-            packages, writes = ("jax", "flax", "optax"), jax.process_index() == 0
+            packages = ("jax", "flax", "optax")
+            processes = jax.process_index(), jax.process_count()
             super().__init__(
                 logdir,
-                RatedSource(network, self._rate_of, packages, writes),
+                RatedSource(network, self._rate_of, packages, *processes),
                 schedule,
                 by_name(params, masks, "masks"),
                 by_name(params, kept, "kept"),

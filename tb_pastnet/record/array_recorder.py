@@ -63,17 +63,24 @@ class RatedSource(ArraySource):
         network: Network[ArrayWeight],
         rate: Rate,
         packages: Sequence[str] = (),
-        writes: bool = True,
+        process: int = 0,
+        processes: int = 1,
     ) -> None:
         self._rate = rate
         self.packages = packages
-        self._writes = writes
+        self._processes = processes
+        self._writes = process == 0
         super().__init__(network)
 
     @property
     def writes(self) -> bool:
         """See `Source`."""
         return self._writes
+
+    @property
+    def workers(self) -> int:
+        """See `Source`."""
+        return self._processes
 
     def copy(self, number: int) -> None:
         """See `Source`. Where another process writes, nothing is kept."""

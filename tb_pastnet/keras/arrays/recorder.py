@@ -125,18 +125,19 @@ class VariableSource(RatedSource):
     """Weights of Keras, whose flags are each asked for once."""
 
     def __init__(self, network: Any, rate: UsedRate, packages: Sequence[str]) -> None:
-        super().__init__(network, rate, packages)
+        super().__init__(network, rate, packages, *_processes())
         self._flags = TrainableFlags([weight.found for weight in network.weights])
-
-    @property
-    def writes(self) -> bool:
-        """See `Source`: whether this is the first of the processes that train the model."""
-        if keras.backend.backend() == "jax":
-            return int(sys.modules["jax"].process_index()) == 0
-        workers: Any = sys.modules["torch"].distributed
-        alone = not (workers.is_available() and workers.is_initialized())
-        return alone or int(workers.get_rank()) == 0
 
     def trainable(self) -> Sequence[bool]:
         """See `Source`."""
         return self._flags.read()
+
+
+def _processes() -> tuple[int, int]:
+    """Which of the processes that train a model this is, from 0, and how many there are."""
+    if keras.backend.backend() == "jax":
+        jax: Any = sys.modules["jax"]
+        return jax.process_index(), jax.process_count()
+    workers: Any = sys.modules["torch"].distributed
+    alone = not (workers.is_available() and workers.is_initialized())
+    return (0, 1) if alone else (workers.get_rank(), workers.get_world_size())

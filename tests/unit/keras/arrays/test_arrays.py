@@ -14,7 +14,10 @@ from typing import Any
 import keras
 import pytest
 
+from tb_pastnet.keras.arrays import recorder
 from tb_pastnet.keras.arrays.recorder import VariableSource
+from tb_pastnet.record.source import ArraySource
+from tb_pastnet.record.weight import Network
 
 ROOT = Path(__file__).parents[4]
 
@@ -85,6 +88,7 @@ class Processes(SimpleNamespace):
 
     def __init__(self, number: int) -> None:
         super().__init__(process_index=lambda: number, get_rank=lambda: number)
+        self.process_count = self.get_world_size = lambda: 2
         self.is_available = self.is_initialized = lambda: True
         self.distributed = self
 
@@ -96,7 +100,11 @@ def test_the_first_of_several_processes_writes(
 ) -> None:
     monkeypatch.setattr(keras.backend, "backend", lambda: backend)
     monkeypatch.setitem(sys.modules, backend, Processes(number))
-    assert VariableSource.writes.fget(object()) == (number == 0)
+    network = Network((), (), (), ())
+    monkeypatch.setattr(ArraySource, "__init__", lambda self, network: None)
+    monkeypatch.setattr(recorder, "TrainableFlags", lambda entries: None)
+    source = VariableSource(network, None, ())
+    assert (source.writes, source.workers) == (number == 0, 2)
 
 
 @pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.prove)])
