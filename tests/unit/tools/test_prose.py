@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tools import prose
 
-PAGE = """# What it costs
+PAGE = """# What it costs, anew
 
 A log *tells* a lot, so that
 it [stands beside](beside.md) `it tells` others.
@@ -29,7 +29,7 @@ def lines(text, kind=prose.of_markdown):
 
 def test_markdown_is_read_without_code_links_and_what_programs_write():
     assert sorted(lines(PAGE)) == [
-        (1, "What it costs"),
+        (1, "anew"),
         (3, ", so that"),
         (3, "tells"),
         (4, "beside"),
@@ -65,14 +65,14 @@ def test_typescript_is_read_in_comments_texts_and_elements():
 const beside = "beside"; // stands there
 const title = `${runs} goes on`;
 return <p title="told of it">
-  What it costs <b>us</b>
+  See what it costs <b>us</b>
 </p>;
 """
     assert sorted(lines(source, prose.of_page)) == [
         (2, "stands "),
         (3, "goes on"),
         (4, "told"),
-        (5, "What it costs"),
+        (5, "what it costs"),
     ]
 
 
