@@ -258,8 +258,9 @@ def measure(arguments: argparse.Namespace) -> int:
         env = session.env
         code = bench.run_all(chosen, session.python, env, arguments.options, arguments.json)
     if arguments.write:
-        written = bench.write(arguments.json, bench.PAGE)
-        say(f"Wrote {', '.join(written) or 'nothing'} into {bench.PAGE.name}.")
+        moved = bench.publish(arguments.json)
+        bench.write(bench.pages())
+        say(f"Wrote the tables; new: {', '.join(moved) or 'none'}.")
     return code
 
 
