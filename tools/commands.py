@@ -258,8 +258,8 @@ def measure(arguments: argparse.Namespace) -> int:
         env = session.env
         code = bench.run_all(chosen, session.python, env, arguments.options, arguments.json)
     if arguments.write:
-        moved = bench.publish(arguments.json)
-        bench.write(bench.pages())
+        moved = bench.publish(arguments.json, bench.PUBLISHED)
+        bench.write(bench.pages(), bench.PUBLISHED)
         say(f"Wrote the tables; new: {', '.join(moved) or 'none'}.")
     return code
 
