@@ -25,7 +25,7 @@ WHOLE = {
 """Pages whose text is a file elsewhere; their own files only link to it."""
 
 project, author = "tb_pastnet", "tb_pastnet"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "tb_pastnet"
@@ -52,7 +52,7 @@ autodoc_type_aliases = {
     "npt.ArrayLike": "ArrayLike",
     "Floats": "Floats",
     "Integers": "Integers",
-    "Booleans": "Booleans",
+    "Flags": "Flags",
 }
 nitpicky = True
 nitpick_ignore_regex = [("py:class", ".*")]  # types are of other projects, or said in words
