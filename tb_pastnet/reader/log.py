@@ -35,6 +35,7 @@ from tb_pastnet.reader.run_findings import findings_of
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import stacked, to_dataframe
+from tb_pastnet.reader.threads import Progress, unseen
 from tb_pastnet.reader.violation_list import Violation
 
 if TYPE_CHECKING:
@@ -189,10 +190,10 @@ class Log:
         UnreadableLog: it is no directory, or the store can't be used.
     """
 
-    def __init__(self, logdir: str | os.PathLike[str]) -> None:
+    def __init__(self, logdir: str | os.PathLike[str], progress: Progress = unseen) -> None:
         self.logdir = os.fspath(logdir)
         source = FileSource(logdir)
-        store = Store(source, CEILING, fresh_for=math.inf)
+        store = Store(source, CEILING, fresh_for=math.inf, progress=progress)
         catalog = store.catalog(LOCAL)
         self.store = store
         self._readers = {name: store.reader(LOCAL, run) for name, run in catalog.runs.items()}
