@@ -53,10 +53,7 @@ def records_html(title: str, records: Records, states: States) -> str:
     """What a variable is, and what it did at its last record. States as from `Store.states`."""
     rows: list[tuple[object, ...]] = [
         ("shape", records.shape),
-        (
-            "channels",
-            f"{records.channels:,}, {records.elements:,} elements each, axis {records.axis}",
-        ),
+        ("channels", f"{records.channels:,} on axis {records.axis}, {records.elements:,} each"),
         ("records", f"{len(records.steps):,}, steps {_span(records.steps)}"),
     ]
     if len(records.steps):

@@ -34,6 +34,7 @@ def test_a_run_shows_the_states_of_its_last_record(name: str) -> None:
             words = ", ".join(f"{n} {state}" for state, n in counts.items() if n) or "no record"
             assert words in texts(shown)
             assert layer.id in texts(shown)
+            assert layer.id in layer._repr_html_()
 
 
 def test_a_layer_shows_what_it_is_and_did() -> None:
