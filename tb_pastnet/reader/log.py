@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,8 @@ from tb_pastnet.reader.threads import Progress, unseen
 from tb_pastnet.reader.violation_list import Violation
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
@@ -174,6 +176,39 @@ class Run:
             threshold: as for `overview`.
         """
         return tuple(findings_of([self._reader], threshold))
+
+    def plot(
+        self,
+        threshold: float = THRESHOLD,
+        *,
+        layers: Sequence[str] | None = None,
+        dark: bool = False,
+        axes: Axes | None = None,
+    ) -> Figure:
+        """Draws the states of channels over the steps, a strip a layer; needs Matplotlib.
+
+        The strips are those of the Network view: the height of a colour is a share of channels,
+        and reactivated, violated and non-finite channels keep pixels of their own. Reads all
+        layers.
+
+        Args:
+            threshold: as for `overview`; the scale of relative changes begins there.
+            layers: names of those to draw, from the top; None: all.
+            dark: whether to take the colours of the dark theme.
+            axes: where to draw; None: a figure of its own.
+
+        Returns:
+            The figure: notebooks show it, and `savefig` writes it.
+
+        Raises:
+            ImportError: Matplotlib isn't installed.
+            InvalidArgument: nothing is recorded, or `layers` is empty.
+            UnknownName: a name in `layers` fits no layer, or several.
+        """
+        from tb_pastnet.reader.plots import plot_run  # only here: it imports Matplotlib
+
+        chosen = None if layers is None else [layer.id for layer in self.layers.chosen(layers)]
+        return plot_run(figures_of(self._reader, threshold), chosen, dark, axes)
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """The overview, a row for each record and layer. See `Overview.to_dataframe`.

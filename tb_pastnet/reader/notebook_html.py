@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tb_pastnet.core.channel_states import NAMES, STATE, States
-from tb_pastnet.core.colours import LIGHT
 from tb_pastnet.core.html_table import Markup, html_table
 from tb_pastnet.reader.arrays import Integers
+from tb_pastnet.reader.colours import LIGHT
 from tb_pastnet.reader.runs import SINK
 
 if TYPE_CHECKING:

@@ -26,6 +26,8 @@ from tb_pastnet.reader.tables import Columns, to_dataframe
 from tb_pastnet.reader.violation_list import Violation
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
@@ -201,6 +203,39 @@ class Records:
     def columns(self, threshold: float = THRESHOLD) -> Columns:
         """The columns of `to_dataframe` as arrays, without pandas; texts as `Labels`."""
         return record_columns(self._series(), self._codes(threshold))
+
+    def plot(
+        self,
+        threshold: float = THRESHOLD,
+        *,
+        mode: str = "both",
+        dark: bool = False,
+        axes: Axes | None = None,
+    ) -> Figure:
+        """Draws the channels over the steps, as the Layer view does; needs Matplotlib.
+
+        Of several records or channels under one pixel the largest change and the state of most are
+        drawn; reactivated, violated and non-finite channels keep pixels of their own.
+
+        Args:
+            threshold: as for `states`; the scale of relative changes begins there.
+            mode: "both" draws states, with relative changes where channels move; "state" states
+                alone, "delta" relative changes alone.
+            dark: whether to take the colours of the dark theme.
+            axes: where to draw; None: a figure of its own.
+
+        Returns:
+            The figure: notebooks show it, and `savefig` writes it.
+
+        Raises:
+            ImportError: Matplotlib isn't installed.
+            InvalidArgument: nothing is recorded, or the mode is another word.
+        """
+        from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
+
+        title = f"{self._reader.run.name}: channels of {self._name}"
+        states, delta = self._codes(threshold), self.relative_delta
+        return plot_channels(title, self.steps, states, delta, threshold, mode, dark, axes)
 
     def _codes(self, threshold: float) -> States:
         return self._reader.states(self._name, threshold)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
-from tb_pastnet.core.colours import DARK, LIGHT
+from tb_pastnet.reader.colours import DARK, LIGHT
 from tools.steps import ROOT
 
 SOURCE = (ROOT / "frontend" / "src" / "draw" / "theme.ts").read_text("utf-8")
