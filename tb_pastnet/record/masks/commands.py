@@ -14,6 +14,7 @@ from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import is_pattern
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER
+from tb_pastnet.record.masks.mask_html import masks_html
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
@@ -216,6 +217,9 @@ class MaskCommands:
         read = [self.state.read(name) for name in self.state.weights]
         frozen = sum(int((kept & ~trainable).sum()) for kept, trainable in read)
         return f"<Masks of {len(read):,} weights: {self.sparsity():.1%} pruned, {frozen:,} frozen>"
+
+    def _repr_html_(self) -> str:
+        return masks_html(repr(self).strip("<>"), self.state)
 
     def _change(
         self,
