@@ -138,7 +138,7 @@ def _violations(run: RunFacts) -> Iterator[Finding]:
         causes.setdefault(violated.cause, []).append(violated)
     for cause, group in causes.items():
         first = min(group, key=lambda violated: violated.first_step)
-        channels = len({(violated.variable, violated.channel) for violated in group})
+        channels = len({(violated.layer, violated.channel) for violated in group})
         layers = tuple(dict.fromkeys(violated.layer for violated in group))
         since, until = first.first_step, max(violated.last_step for violated in group)
         when = f"since step {since:,}" if until == run.last_step else between(since, until)

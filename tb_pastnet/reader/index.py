@@ -59,6 +59,7 @@ def _run(run: CatalogRun, network: int) -> dict[str, Any]:
         "skipped": [{"name": name, "reason": reason} for name, reason in run.skipped],
         "source": run.source,
         "probe": run.probed,
+        "can_probe": run.can_probe,
     }
 
 

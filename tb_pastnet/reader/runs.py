@@ -82,6 +82,13 @@ class CatalogRun:
         """Whether any of its writers recorded a probe."""
         return any(TAG_FUNCTION in lineage.versions for lineage in self.lineages)
 
+    @property
+    def can_probe(self) -> bool:
+        """Whether its newest writer takes `probe=`: Keras on TensorFlow alone does."""
+        described = [head.description for head in self.lineages if head.description]
+        packages = described[-1].versions if described else {}
+        return "keras" in packages and packages.keys().isdisjoint(("torch", "jax"))
+
 
 def by_writer(lineages: Iterable[LineageHead]) -> list[list[LineageHead]]:
     """The lineages in one directory, in order, of each process that recorded into it at a time."""

@@ -77,14 +77,19 @@ export function sortViolations(list: readonly Violation[], by: Column, descendin
 /** So many causes are named in the summary. */
 const NAMED = 3;
 
+/** Channels of layers: one counts once, however many of its variables changed and however often. */
+const channelsOf = (list: readonly Violation[]): number =>
+  new Set(list.map((entry) => `${entry.layer} ${entry.channel}`)).size;
+
 /** "64 channels of 2 layers changed while frozen or pruned, first at step 130. Likely causes: 60 × weight decay, 4 × unknown." */
 export function summaryText(list: readonly Violation[]): string {
-  const channels = new Set(list.map((entry) => `${entry.variable} ${entry.channel}`)).size;
+  const channels = channelsOf(list);
   const layers = new Set(list.map((entry) => entry.layer)).size;
   const first = list.reduce((least, entry) => Math.min(least, entry.first_step), Infinity);
-  const causes = new Map<string, number>();
-  for (const { cause } of list) causes.set(cause, (causes.get(cause) ?? 0) + 1);
-  const ranked = [...causes].sort((a, b) => b[1] - a[1]);
+  const causes = [...new Set(list.map(({ cause }) => cause))];
+  const ranked = causes
+    .map((cause) => [cause, channelsOf(list.filter((entry) => entry.cause === cause))] as const)
+    .sort((a, b) => b[1] - a[1]);
   const others = ranked.splice(NAMED).reduce((sum, [, count]) => sum + count, 0);
   const words = ranked.map(([cause, count]) =>
     ranked.length > 1 ? `${formatCount(count)} × ${causeText(cause)}` : causeText(cause),
@@ -97,7 +102,7 @@ export function summaryText(list: readonly Violation[]): string {
 }
 
 export interface LayerAudit {
-  /** Violated channels, of any variable. */
+  /** Violated channels of the layer: one counts once, however many of its variables changed. */
   channels: number;
   /** The first violation. */
   first: Violation;
@@ -109,7 +114,7 @@ export function byLayer(list: readonly Violation[]): Map<string, LayerAudit> {
   const seen = new Set<string>();
   for (const entry of list) {
     const { channels, first } = audits.get(entry.layer) ?? { channels: 0, first: entry };
-    const key = `${entry.variable} ${entry.channel}`;
+    const key = `${entry.layer} ${entry.channel}`;
     audits.set(entry.layer, { channels: channels + Number(!seen.has(key)), first });
     seen.add(key);
   }

@@ -48,6 +48,8 @@ export interface RunInfo {
   source: "sink" | "summary";
   /** Whether it recorded how far its outputs moved: the route `function` tells. */
   probe: boolean;
+  /** Whether it was recorded by what takes probe=: Keras on TensorFlow. */
+  can_probe: boolean;
 }
 
 interface Shape {
@@ -90,7 +92,7 @@ export interface RecordsHeader extends RunAnswer {
 
 export interface OverviewHeader extends RecordsHeader {
   notes: Note[];
-  /** Channels of all variables that were violated, also of those that no layer is drawn by. */
+  /** Violated channels of all layers, whichever of their variables changed. */
   violated_channels: number;
   /** Whether any weight was pruned at any time. */
   sparse: boolean;

@@ -77,6 +77,13 @@ def test_a_layer_that_is_reactivated_at_last_is_neither_frozen_nor_settled() -> 
     assert findings([run(layer("conv1", frozen=[4, 4, 4, 0], reactivated=[0, 0, 0, 4]))]) == []
 
 
+def test_a_channel_counts_once_however_many_of_its_variables_changed() -> None:
+    kernel = Violated("conv1", "conv1/kernel", 2, 506, 600, "weight_decay")
+    others = [kernel._replace(variable="conv1/bias"), kernel._replace(layer="conv2")]
+    (found,) = findings([RunFacts("a", 600, [], [kernel, *others])])
+    assert found.channels == 2
+
+
 def test_violations_are_grouped_by_cause() -> None:
     some = [
         Violated("conv1", "conv1/kernel", 2, 506, 600, "weight_decay"),
