@@ -82,7 +82,7 @@ interface Task {
   /** Returns true if there is more of it. */
   run: () => unknown;
   /** Renders afterwards: its frame does nothing else. */
-  alone: boolean;
+  renders: boolean;
   /** What is due first is done first. */
   due: number;
 }
@@ -102,10 +102,10 @@ export function listenToInputs(): void {
 function work(start: number): void {
   let done = 0;
   for (const [key, task] of [...tasks].sort(([, a], [, b]) => a.due - b.due)) {
-    if (done > 0 && (task.alone || performance.now() - start >= ENOUGH)) return;
+    if (done > 0 && (task.renders || performance.now() - start >= ENOUGH)) return;
     while (task.run() === true) if (performance.now() - start >= ENOUGH) return;
     if (tasks.get(key) === task) tasks.delete(key);
-    if (task.alone) return;
+    if (task.renders) return;
     done++;
   }
 }
@@ -127,10 +127,10 @@ function workAfter(frames: number): void {
  *
  * @param key names the work: only the last work under a name is done, at the turn of the first.
  * @param run is called again if it returns true, in a later frame if this one is full.
- * @param alone whether it changes a signal, and the page renders afterwards.
+ * @param renders whether it changes a signal: the page renders afterwards.
  */
-export function later(key: unknown, run: () => unknown, { alone = false, patience = PATIENCE } = {}): void {
-  tasks.set(key, { run, alone, due: tasks.get(key)?.due ?? performance.now() + patience });
+export function later(key: unknown, run: () => unknown, { renders = false, patience = PATIENCE } = {}): void {
+  tasks.set(key, { run, renders, due: tasks.get(key)?.due ?? performance.now() + patience });
   // Inputs and renders come before the callbacks of their frame.
   if (!going) workAfter(2);
 }
@@ -169,7 +169,7 @@ export function follow<T>(
   effect(() => {
     if (source.value === following.peek()) return;
     if (!shown.has(following)) return catchUp();
-    const begin = () => later(catchUp, catchUp, { alone: true, patience });
+    const begin = () => later(catchUp, catchUp, { renders: true, patience });
     if (ready.value) return begin();
     const timer = setTimeout(begin, PATIENCE);
     return () => clearTimeout(timer);
@@ -192,7 +192,7 @@ export function useFollowed<T>(value: T, of: string, ready = true): T {
       last.current = { of, value };
       render(undefined);
     };
-    const begin = () => later(last, catchUp, { alone: true });
+    const begin = () => later(last, catchUp, { renders: true });
     const timer = ready ? begin() : setTimeout(begin, PATIENCE);
     return () => {
       clearTimeout(timer ?? undefined);
@@ -213,7 +213,7 @@ export function prepared<T>(
   source: ReadonlySignal<T>,
   prepare: (value: T) => Generator<void>,
 ): () => void {
-  const options = { alone: true, patience: SOON };
+  const options = { renders: true, patience: SOON };
   const end = effect(() => {
     const { value } = source;
     if (value === following.value) return never(following);

@@ -1,4 +1,4 @@
-/** The page's state: what lives in the URL, what is passing (hover), and what comes from the host. */
+/** The page's state: what lives in the URL, what is passing (hover), and the messages of the host. */
 
 import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import { applyFilter, type Filter, NO_FILTER } from "../data/names";
