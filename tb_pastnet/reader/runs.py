@@ -73,7 +73,7 @@ class CatalogRun:
 
     @property
     def overhead(self) -> Overhead | None:
-        """What all of its writers cost that tell it; None where none does."""
+        """What all of its writers cost that tell it; None if none does."""
         costs = [lineage.overhead for lineage in self.lineages if lineage.overhead is not None]
         return sum(costs, Overhead()) if costs else None
 

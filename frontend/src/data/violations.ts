@@ -13,7 +13,7 @@ const CAUSES: Record<string, string> = {
   bypassed: "a train step traced before the masks were set bypasses them",
   constraint: "the weight's constraint changed them",
   gradient: "a gradient reached them: nothing enforces the masks",
-  stale_gradient: "their gradient wasn't cleared when they were frozen, so the optimizer keeps applying it",
+  stale_gradient: "their gradient wasn't cleared when they were frozen",
   another_model: "another model trains them",
   written: "they were written by something other than the optimizer",
   unmasked_update: "an update bypassed the masks",
