@@ -158,7 +158,7 @@ def _network(
 
 
 def _first(name: str, read: Read) -> Array:
-    """The array that a function gives; raises InvalidArgument where it can't be recorded."""
+    """The array that a function gives; raises InvalidArgument if it can't be recorded."""
     value = np.asarray(read()) if callable(read) else None
     # Floats of other makers, such as bfloat16, aren't those of NumPy.
     is_float = value is not None and value.dtype.kind in "fV" and value.size > 0

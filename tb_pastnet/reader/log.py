@@ -60,13 +60,13 @@ class Run:
             offered, of the origin, and of single weights in masks.
         past: what "past" means: "previous", "record", "epoch", "initial", a number of steps, or ""
             where that isn't known.
-        every: records were due each so many steps; None where that isn't known.
+        every: records were due each so many steps; None if that isn't known.
         origin: equal in runs that started from the same weights; "" where that isn't known.
         closed: whether training ended in order.
         lineages: its writers, in order; a later one supersedes from its first step on.
         skipped: variables that were not recorded, and why.
         account: what became of its time steps: offered is the sum of the other numbers.
-        overhead: what recording cost its training, all lineages together; None where the log
+        overhead: what recording cost its training, all lineages together; None if the log
             doesn't tell, as one of summary calls. See `docs/benchmarks/overhead.md`.
     """
 

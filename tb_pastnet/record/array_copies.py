@@ -32,7 +32,7 @@ class ArrayCopies:
 
     `axes` say of each array that `read` gives how its members split into channels, and how many of
     them lie one behind the other in it. `read` gives views of the current values, C-contiguous
-    float32, which are let go at once. Raises ValueError where `layout_of` has no layout.
+    float32, which are let go at once. Raises ValueError if `layout_of` has no layout.
     """
 
     def __init__(

@@ -374,7 +374,7 @@ class Recording:
 
 
 def check_exit_timeout(exit_timeout: float) -> float:
-    """Seconds as a float; raises InvalidArgument where it can't be that."""
+    """Seconds as a float; raises InvalidArgument if it can't be that."""
     if not isinstance(exit_timeout, int | float) or not 0 <= exit_timeout < float("inf"):
         raise InvalidArgument(
             f"Could not set exit_timeout: expected seconds, 0 or more, got {exit_timeout!r}. Leave "

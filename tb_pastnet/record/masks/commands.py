@@ -269,7 +269,7 @@ class MaskCommands:
         return [each for each in weights if each.role == "kernel" or each.pruned]
 
     def _refuse_mask(self, weight: Weight) -> None:
-        """Raises InvalidArgument where a mask would not hold what a layer computes with."""
+        """Raises InvalidArgument if a mask would not hold what a layer computes with."""
         if weight.statistic:
             expected, got = "a weight that an optimizer trains", "a statistic that its layer writes"
             raise unmaskable(weight.name, expected, got, "Choose another one.")
