@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import PastNetError
 from tb_pastnet.keras.arrays.recorder import VariableRecorder
 from tb_pastnet.keras.model.walk import is_ready
@@ -22,6 +23,7 @@ from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_time
 from tb_pastnet.record.scalars import Log
 
 
+@answered
 class PastNetCallback(keras.callbacks.Callback):
     """Records per channel how far the model is from its past values, for the PastNet tab.
 

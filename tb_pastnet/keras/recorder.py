@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.masks.carried import left_behind, masks_in
@@ -28,6 +29,7 @@ from tb_pastnet.record.scalars import Log
 from tb_pastnet.record.schedule import Schedule
 
 
+@answered
 class Recorder(Recording):
     """Records per channel how far a model is from its past values, into a log for the PastNet tab.
 

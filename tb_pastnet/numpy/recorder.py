@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.axes import channel_axis as axis_of
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.names import Called, Names
@@ -25,6 +26,7 @@ Read = Callable[[], npt.ArrayLike]
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
 
 
+@answered
 class Recorder(ArrayRecorder):
     """Records per channel how far arrays are from past values, into a log for the PastNet tab.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
@@ -30,6 +31,7 @@ Declared = Mapping[Any, Any]
 """By what a user calls weights: booleans for whole ones, or masks of 0 and 1 of their shape."""
 
 
+@arguments.answered
 class Recorder(Recording):
     """Records per channel how far a module is from its past values, into a log for the PastNet tab.
 
@@ -217,3 +219,9 @@ class Recorder(Recording):
         super().close(timeout)
         if self._spread is not None:
             self._spread.leave()
+
+
+def check_settings(shown: str, settings: Mapping[str, Any]) -> None:
+    """Raises UnknownArgument where what a callback hands on isn't an argument of `Recorder`."""
+    given_by_callbacks = ("logdir", "model", "optimizer", "initial_step")
+    arguments.check(shown, settings, arguments.names_of(Recorder, without=given_by_callbacks))

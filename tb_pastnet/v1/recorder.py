@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides
@@ -27,6 +28,7 @@ from tb_pastnet.v1.masks.graph_audit import GraphAudit
 from tb_pastnet.v1.masks.graph_masks import Masks
 
 
+@answered
 class Recorder(Recording):
     """Records per channel how far a graph's variables are from their past values, for the tab.
 
@@ -174,6 +176,7 @@ def _scalar(source: RateSource) -> Any:
     return tf.reshape(tf.cast(value, tf.float32), ())
 
 
+@answered
 class RecorderHook(tf.train.SessionRunHook):
     """Records the steps of a MonitoredTrainingSession, by its global step.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import keras
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.layer_copies import (
     Initializer,
@@ -52,6 +53,7 @@ Copied = tuple[str, Pair, Arguments, LayerCopies]
 _CONCRETE = tf.types.experimental.ConcreteFunction
 
 
+@answered
 def clone_network(
     inputs: Nest,
     outputs: Nest = None,

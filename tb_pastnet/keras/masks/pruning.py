@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.decay import OneShot, PolynomialDecay
 from tb_pastnet.core.pruning_rules import SCOPES
@@ -15,6 +16,7 @@ from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.steps import BatchCount
 
 
+@answered
 class PruningCallback(keras.callbacks.Callback):
     """Prunes the smallest weights step by step.
 

@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.callable_network import (
     CallableNetwork,
@@ -24,6 +25,7 @@ from tb_pastnet.keras.past.past_variables import PastVariables
 from tb_pastnet.keras.strategies import copies, primary, replicated
 
 
+@answered
 class PastNetwork(tf.Module):
     """A network as it was at the last sync, beside the current one and on the same input.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.tf_variable import tf_variable
@@ -172,6 +173,7 @@ class Shadows(tf.Module):
                 part.empty()
 
 
+@answered
 class PastVariables(Shadows):
     """Past copies of variables, as for a target network or to compare a step with the one before.
 
