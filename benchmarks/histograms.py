@@ -1,4 +1,4 @@
-"""TensorBoard's Histograms tab and the PastNet tab on one training: docs/histograms.md.
+"""TensorBoard's Histograms tab and the PastNet tab on one training: docs/benchmarks/histograms.md.
 
 Trains, shows both logs in a TensorBoard each, asks both tabs the twenty questions in Chromium, and
 prints the tables of the guide. It needs the page's packages and a Chromium: `dev.py bench` brings
@@ -87,7 +87,8 @@ def visited(tab: str, base: str, visits: int) -> dict[str, Any]:
 
 def questions() -> dict[int, str]:
     """The questions as the guide has them, by number, without their tolerances."""
-    text = (ROOT / "docs" / "histograms.md").read_text("utf-8").split("## The questions")[1]
+    page = ROOT / "docs" / "benchmarks" / "histograms.md"
+    text = page.read_text("utf-8").split("## The questions")[1]
     found = re.findall(r"^(\d+)\. (.+?)(?=^\d+\. |^#)", text + "\n#", re.M | re.S)
     return {
         int(number): re.sub(r"\s*\(±[^)]*\)", "", " ".join(words.split()))

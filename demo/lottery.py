@@ -2,7 +2,7 @@
 
 Iterative magnitude pruning (Frankle and Carbin, arXiv:1803.03635) with rewinding to an early step
 (Frankle et al., arXiv:1903.01611). `python -m demo.lottery` prints the table of
-docs/lottery_tickets.md; `python -m demo` records some of the rounds for the tab.
+docs/tutorials/lottery_tickets.md; `python -m demo` records some of the rounds for the tab.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What tb_pastnet promises, row by row, and the bar of each.
 
 A test shows a part of a row by `@pytest.mark.promise(NAME)`. `python3 dev.py prove` runs them all
-and prints the table of docs/promises.md.
+and prints the table of docs/benchmarks/promises.md.
 """
 
 from __future__ import annotations

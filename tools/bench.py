@@ -1,4 +1,4 @@
-"""Runs benchmarks, keeps their rows, and puts tables of them into docs/performance.md."""
+"""Runs benchmarks, keeps their rows, and puts tables of them into a page of docs/benchmarks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.steps import ROOT, Failure, run, say
 
 FOLDER = ROOT / "benchmarks"
 KEPT = RESULTS / "bench" / "here.json"
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "benchmarks" / "performance.md"
 Results = dict[str, dict[str, Any]]
 
 

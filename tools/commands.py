@@ -33,7 +33,7 @@ test       lint, then run every test; --fast: those that need neither TensorFlow
            none that need these; what follows -- goes to pytest, which then runs alone
 lint       ruff, mypy --strict, import-linter, names, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
-prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
+prove      run all tests of what is promised, print the table (--write: into docs/benchmarks, too)
 mutants    put faults into the code, one at a time, and list those that no fast test notices
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
 bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
@@ -301,7 +301,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("bench")
     command.add_argument("names", nargs="*", metavar="NAME")
     command.add_argument("--json", type=Path, default=bench.KEPT, help="the file of rows")
-    command.add_argument("--write", action="store_true", help="kept rows into docs/performance.md")
+    command.add_argument("--write", action="store_true", help="kept rows into docs/benchmarks")
     command.set_defaults(action=measure)
     return top
 

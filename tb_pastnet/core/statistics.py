@@ -28,7 +28,7 @@ class Statistic(NamedTuple):
 
     Attributes:
         name: in records, answers and tables.
-        meaning: what it is, as docs/record_format.md has it.
+        meaning: what it is, as docs/reference/record_format.md has it.
         share: it is in [0, 1], and 0 and 1 are exact.
         whole: it is a count, see `quantize_counts`.
         near: the statistic whose codes are nearly the same, so that a record stores the difference.

@@ -2,8 +2,8 @@
 
 TensorBoard's fast loader skips the checksum of the event file, so a flipped bit would be drawn as
 true. Ours covers the place of a record as well (tag, step, lineage), so that a record that was
-moved or renamed is as unreadable as one that was altered. docs/record_format.md has its fields,
-under "The sealed message".
+moved or renamed is as unreadable as one that was altered. docs/reference/record_format.md has its
+fields, under "The sealed message".
 """
 
 from __future__ import annotations

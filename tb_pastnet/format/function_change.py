@@ -1,8 +1,8 @@
 """How far a network's outputs moved on a probe batch: past against current network.
 
-Some consecutive records are stored in one message, which decodes alone. docs/record_format.md has
-its fields. Keys of the head and measures that aren't known are ignored; a measure that isn't there
-is NaN.
+Some consecutive records are stored in one message, which decodes alone.
+docs/reference/record_format.md has its fields. Keys of the head and measures that aren't known are
+ignored; a measure that isn't there is NaN.
 """
 
 from __future__ import annotations

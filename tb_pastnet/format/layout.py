@@ -1,7 +1,7 @@
 """Which statistics a block holds: their names, and which one predicts which.
 
-A block of version 2 tells it by its heads, one for each plane, see docs/record_format.md. So a
-statistic can come or go: a reader takes those that it knows.
+A block of version 2 tells it by its heads, one for each plane, see docs/reference/record_format.md.
+So a statistic can come or go: a reader takes those that it knows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One mask of one variable after one change: complete, at most a bit an element.
 
-Each message decodes alone, so a damaged one costs one change and no other. docs/record_format.md
-has its fields, under "Masks".
+Each message decodes alone, so a damaged one costs one change and no other.
+docs/reference/record_format.md has its fields, under "Masks".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What recording has cost: time of the training, and bytes.
 
 A message holds the totals of one lineage so far, so that the newest that can be read tells all. It
-is their number, then the fields of `Overhead` in their order, as docs/record_format.md has them; a
-reader passes over numbers behind those that it knows.
+is their number, then the fields of `Overhead` in their order, as docs/reference/record_format.md
+has them; a reader passes over numbers behind those that it knows.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class PastNetCallback(keras.callbacks.Callback):
 
     Args:
         logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
+            `docs/how_to/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
             `runs/{trial}`: the next that is free.
         every: a record is due where `step // every` grows, at the first step, and at the last of a
             `fit` that knows how many batches it has.

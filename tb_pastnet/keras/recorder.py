@@ -45,7 +45,7 @@ class Recorder(Recording):
 
     Args:
         logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
+            `docs/how_to/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
             `runs/{trial}`: the next that is free.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
         every: a record is due where `step // every` grows, and at the first step; at the last one
@@ -65,12 +65,12 @@ class Recorder(Recording):
             held, by masks or by `trainable=False`. That takes one more copy of these weights.
         probe: a fixed batch, or a tuple of arguments, to call the model with: each record also
             says how far its outputs, and those of its layers, are from those with the past values.
-            See `docs/past_networks.md`. While a record is made this takes up to one more copy of
-            the weights, and the time of two evaluations.
+            See `docs/how_to/past_networks.md`. While a record is made this takes up to one more
+            copy of the weights, and the time of two evaluations.
         probe_every: records from one evaluation of the probe to the next.
         budget: a share of the training's time, such as 0.01: records that are due are left out so
             that recording takes no more; they count as thinned. None: all are made. Changes of
-            masks and the audit are never left out. See `docs/overhead.md`.
+            masks and the audit are never left out. See `docs/benchmarks/overhead.md`.
         on_violation: what follows where held weights have moved: "log", a line for each variable
             and cause, or a function that gets a list of what is new, each with a `text`.
         follows: weights that something else than an optimizer moves on purpose, such as a target

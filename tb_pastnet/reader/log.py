@@ -62,7 +62,7 @@ class Run:
         skipped: variables that were not recorded, and why.
         account: what became of its time steps: offered is the sum of the other numbers.
         overhead: what recording cost its training, all lineages together; None where the log
-            doesn't tell, as one of summary calls. See `docs/overhead.md`.
+            doesn't tell, as one of summary calls. See `docs/benchmarks/overhead.md`.
     """
 
     def __init__(self, reader: RunReader) -> None:
@@ -246,7 +246,7 @@ def read(logdir: str | os.PathLike[str]) -> Log:
 
     Args:
         logdir: a directory of this machine, or of a store such as "s3://bucket/runs", which is
-            copied to a temporary one first. See `docs/stores.md`.
+            copied to a temporary one first. See `docs/how_to/stores.md`.
 
     Returns:
         The log.

@@ -102,7 +102,7 @@ class Recording:
     def overhead(self) -> Overhead:
         """What recording has cost training since this lineage began. Here nothing tells of bytes.
 
-        The log tells that, too: see `docs/overhead.md`.
+        The log tells that, too: see `docs/benchmarks/overhead.md`.
         """
         return self._timer.totals.overhead()
 

@@ -47,7 +47,8 @@ class Recorder(Recording):
 
     Args:
         logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it is the number of a training: the next that is free.
+            `docs/how_to/stores.md`. "{trial}" in it is the number of a training: the next that is
+            free.
         model: a torch.nn.Module; what DistributedDataParallel or `torch.compile` make of one has
             the names of the module inside.
         optimizer: the optimizer, or a list of several: the learning rates of their groups are
@@ -64,7 +65,7 @@ class Recorder(Recording):
         audit: whether each record compares weights that need no gradient bitwise with what they
             were when that was first seen. That takes one more copy of these weights.
         budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more. None: all are made. See `docs/overhead.md`.
+            that recording takes no more. None: all are made. See `docs/benchmarks/overhead.md`.
         on_violation: what follows where held weights have moved: "log", a line for each variable
             and cause, or a function that gets a list of what is new, each with a `text`.
         follows: weights that something else than an optimizer moves on purpose, such as a target

@@ -41,7 +41,7 @@ class PastDeltas(Shadows):
     All methods work eagerly, in a tf.function and under XLA, but for calling a `PastNetwork`:
     under XLA that needs `PastVariables`. What that writes when it is called (statistics with
     `training=True`) is forgotten for variables that are kept as deltas. A checkpoint of the deltas
-    has to be restored together with the current variables. See `docs/past_networks.md`.
+    has to be restored together with the current variables. See `docs/how_to/past_networks.md`.
 
     Args:
         variables: as of `PastVariables`.

@@ -32,7 +32,7 @@ class PastNetwork(tf.Module):
     `past(x)` is what the network would return with its past values. No gradient flows through it,
     and it leaves the network as it is: also the statistics of a BatchNormalization, seeds and the
     states of an RNN. It works eagerly, in a tf.function, under XLA and in mixed precision, inside
-    of a training step, and with a `tf.train.Checkpoint`. See `docs/past_networks.md`.
+    of a training step, and with a `tf.train.Checkpoint`. See `docs/how_to/past_networks.md`.
 
     The network is traced once for each signature of its inputs, and that trace is called with
     shadow variables in the place of those that it captured. What it writes when it is called (with

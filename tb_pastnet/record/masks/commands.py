@@ -60,7 +60,7 @@ class MaskCommands:
         """Prunes weights: sets them to zero and holds them there.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. What is pruned
                 already stays so.
             channels: numbers of whole channels to prune instead.
@@ -81,7 +81,7 @@ class MaskCommands:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             threshold: at least 0. NaN and infinite weights stay.
 
         Raises:
@@ -121,7 +121,7 @@ class MaskCommands:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             nonzeros_per_block: N, how many stay.
             block_size: M. Blocks lie along the inputs that an output sums over.
 
@@ -140,7 +140,7 @@ class MaskCommands:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             kept: 1 is kept from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to regrow instead.
 
@@ -161,7 +161,7 @@ class MaskCommands:
         """Freezes weights: holds them at their values of now.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             trainable: 1 trains on, 0 is frozen, shape of the variable, bool, int or float. What is
                 frozen already stays so; what is pruned stays pruned.
             channels: numbers of whole channels to freeze instead. None of both: the whole variable.
@@ -186,7 +186,7 @@ class MaskCommands:
         """Lets frozen weights train again.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             trainable: 1 trains from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to thaw instead.
 

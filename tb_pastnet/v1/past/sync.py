@@ -45,7 +45,7 @@ def sync_op(
 
     A past variable gets the value of the current one that is called the same below its scope. The
     past may be a part of the network. Partitioned variables are wholes. To use the past, sync and
-    train in one `session.run` see `docs/tf1_graphs.md`.
+    train in one `session.run` see `docs/how_to/tf1_graphs.md`.
 
     Args:
         current_scope: the name of a scope, from the root of the graph. It is taken exactly: "net"
