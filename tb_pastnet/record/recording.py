@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,9 @@ import numpy.typing as npt
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format.files import base_name
 from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.failures import Failures, reason_of
 from tb_pastnet.record.lineage import Lineage
@@ -44,7 +47,8 @@ class Recording:
         alerts: what follows where held weights have moved.
 
     Raises:
-        InvalidArgument: training is to be stopped, and others train the same network.
+        InvalidArgument: `logdir` is no path, or the directory of a lineage; training is to be
+            stopped, and others train the same network.
         UnwritableLog: the log directory can't be made or written.
     """
 
@@ -60,6 +64,7 @@ class Recording:
         log: Log | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
+        logdir = check_logdir(logdir)
         self._source = source
         self._schedule = schedule
         self.meter = self._timer = schedule.timer
@@ -85,7 +90,7 @@ class Recording:
         self._writes = source.writes
         if self._writes:
             self._lineage = Lineage.first(
-                os.fspath(logdir),
+                logdir,
                 source,
                 probe,
                 lambda: tracker.origin,
@@ -371,6 +376,18 @@ class Recording:
         return self._lineage.sink(
             self._schedule, self._tracker, self._failures, self._timer.totals, resumed=resumed
         )
+
+
+def check_logdir(logdir: Any) -> str:
+    """The path of a run's directory; raises InvalidArgument where it can't be one."""
+    with suppress(TypeError):
+        path = os.fspath(logdir)
+        if isinstance(path, str) and parse_run(base_name(path)) is None:
+            return path
+    raise InvalidArgument(
+        f"Could not record: expected logdir= the path of the run's own directory, got "
+        f"{logdir!r:.100}. Write logdir='runs/a'."
+    )
 
 
 def check_exit_timeout(exit_timeout: float) -> float:

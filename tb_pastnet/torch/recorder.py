@@ -165,13 +165,12 @@ class Recorder(Recording):
         self.observe()
 
     def _declare(self, masks: Declared | None, kept: Declared | None) -> None:
-        declare(self._declared, self._by_name(masks), self._by_name(kept))
+        declare(self._declared, self._by_name(masks, "masks"), self._by_name(kept, "kept"))
 
-    def _by_name(self, masks: Declared | None) -> dict[str, Any]:
+    def _by_name(self, masks: Declared | None, argument: str) -> dict[str, Any]:
         return {
             name: mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else mask
-            for wanted, mask in (masks or {}).items()
-            for name in self._names.all(spelled(wanted))
+            for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 
     @metered("Could not see what is held")

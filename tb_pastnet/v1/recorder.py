@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.checks import check_rate
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides
@@ -19,7 +20,7 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.recording import Recording, check_logdir
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.schedule import check as check_schedule
 from tb_pastnet.v1.graph.layers import Chosen, network_in
@@ -152,6 +153,7 @@ class Recorder(Recording):
 
 def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:
     """Makes a function of the step that gives the learning rate; raises InvalidArgument."""
+    check_rate(source)
     if source is None:
         return lambda _: float("nan")
     if isinstance(source, int | float):
@@ -219,6 +221,7 @@ class RecorderHook(tf.train.SessionRunHook):
         audit: bool = True,
         budget: float | None = None,
     ) -> None:
+        check_logdir(logdir)
         check_schedule(every, past, budget)
         self.recorder: Recorder | None = None
         given = logdir, variables, every, past, channel_axis, learning_rate, masks, audit
