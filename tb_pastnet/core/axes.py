@@ -228,7 +228,7 @@ def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) 
             f"Could not take axis {axis} of {name!r} as its channels: expected different axes from "
             f"{-len(size)} to {len(size) - 1} for shape {size}, got {axis}. Correct channel_axis=."
         )
-    return ChannelAxis(size, tuple(inside), _text(axes), True)
+    return ChannelAxis(size, tuple(inside), _text(tuple(axes)), True)
 
 
 def main_variable(variables: Sequence[tuple[str, Sequence[int]]]) -> int:

@@ -66,7 +66,8 @@ def resolve(
     """Finds the one identity that a name means: itself, or a suffix of whole path elements.
 
     Raises UnknownName where none fits, which names the nearest, or several do; InvalidArgument for
-    what is no text. `kind` and `root` are for the error: what is named, and what its paths begin below.
+    what is no text. `kind` and `root` are for the error: what is named, and what its paths begin
+    below.
     """
     candidates = list(identities)
     if not isinstance(name, str):

@@ -17,7 +17,7 @@ from tb_pastnet.format.files import base_name
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
-from tb_pastnet.record.failures import Failures, reason_of
+from tb_pastnet.record.failures import LOGGER, Failures, reason_of
 from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
@@ -33,6 +33,12 @@ Own = TypeVar("Own", bound="Recording")
 
 EXIT_TIMEOUT = 60.0
 """Seconds that the end of the program waits for a store."""
+
+
+_WENT_BACK = (
+    "Step %s was recorded after step %s: records from there on are replaced, as after restoring a "
+    "checkpoint. Count steps through all epochs, or call restart(step) where training goes back."
+)
 
 
 class Recording:
@@ -85,7 +91,7 @@ class Recording:
         self.records = 0
         self._masks_part = schedule.timer.part(MASKS)
         self._sink: Sink | None = None
-        self._closed = False
+        self._closed = self._went_back = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
@@ -143,6 +149,8 @@ class Recording:
 
     def follow(self, step: int) -> None:
         """What `record` does, for who counts and times it: the callback at each step."""
+        if self._closed:
+            self._failures.add("Could not make a record: the Recorder is closed, make a new one")
         if self._idle:
             return
         try:
@@ -222,6 +230,7 @@ class Recording:
             self._lineage.close()
         else:
             self._sink.close(timeout)
+            LOGGER.info("%s", self.summary)
         self._lineage.lock.release()
 
     def __enter__(self: Own) -> Own:
@@ -237,6 +246,9 @@ class Recording:
             return
         if self._schedule.goes_back(step):
             # The values that this step came from are unknown, so it has nothing to compare with.
+            if not self._went_back:
+                self._went_back = True
+                LOGGER.warning(_WENT_BACK, step, self._schedule.last)
             self._restart(step)
             return
         if self._sink is None:

@@ -19,6 +19,7 @@ from tb_pastnet.keras.types import RateSource
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.masks.commands import wrong_masks
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import Recording, check_logdir
 from tb_pastnet.record.schedule import Schedule
@@ -94,6 +95,8 @@ class Recorder(Recording):
         budget: float | None = None,
     ) -> None:
         failures, schedule = Failures(), Schedule(every, past, None, budget)
+        if not isinstance(masks, Masks | None):
+            raise wrong_masks("record masks of a graph", f"a {type(masks).__name__}")
         self._site = GraphSession(graph) if masks is None else masks.site.of(graph)
         self._masks = masks
         # What a new session hasn't, begins in it.

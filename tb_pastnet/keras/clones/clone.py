@@ -41,6 +41,7 @@ from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.graphs.trace import Trace
 from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.versions import need_tensorflow, refuse_legacy
 
 if TYPE_CHECKING:
     from tensorflow.types.experimental import ConcreteFunction, PolymorphicFunction
@@ -116,9 +117,11 @@ def clone_network(
             "tf.function. Clone it before, and call the clone there."
         )
     if outputs is not None:
+        need_tensorflow("clone a Keras network")
         return _finished(_part_copied(inputs, outputs, name), weights, initializer)
     if isinstance(inputs, keras.layers.Layer):
         return _finished(_model_copied(inputs, example, name), weights, initializer)
+    refuse_legacy(inputs)
     if not callable(inputs):
         raise _unknown(inputs)
     if weights == "fresh" and initializer is None:

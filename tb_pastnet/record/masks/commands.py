@@ -359,6 +359,13 @@ class EditedWeight(WeightMasks):
         self._masks._enforcer.enforce_now(table.storage_for(name))
 
 
+def wrong_masks(doing: str, got: str) -> InvalidArgument:
+    """The error of what a user gives as `masks=`, but isn't the masks of the network."""
+    return InvalidArgument(
+        f"Could not {doing}: expected masks= of the same network, got {got}. Make Masks of it."
+    )
+
+
 def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument:
     """The error of a weight or layer that masks can't hold."""
     return InvalidArgument(f"Could not mask {name!r}: expected {expected}, got {got}. {mend}")
