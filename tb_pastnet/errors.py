@@ -3,6 +3,7 @@
 ```
 PastNetError
 ├── InvalidArgument (ValueError)     a wrong value or shape, found at construction
+│   ├── UnknownArgument (TypeError)  an argument that a function doesn't have, or that it lacks
 │   └── UnknownName (KeyError)       a name that fits no variable, or more than one
 ├── UnsupportedBackend               Keras runs on a backend that isn't supported
 ├── UnwritableLog (OSError)          the log directory can't be created or written
@@ -26,6 +27,7 @@ __all__ = [
     "ForeignRecord",
     "InvalidArgument",
     "PastNetError",
+    "UnknownArgument",
     "UnknownName",
     "UnknownVersion",
     "UnreadableLog",
@@ -45,6 +47,10 @@ class PastNetError(Exception):
 
 class InvalidArgument(PastNetError, ValueError):
     """A value, a shape or a combination that can't be used."""
+
+
+class UnknownArgument(InvalidArgument, TypeError):
+    """An argument that a function doesn't have, or one that it needs and wasn't given."""
 
 
 class UnknownName(InvalidArgument, KeyError):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.core.findings import Finding
 from tb_pastnet.errors import InvalidArgument
@@ -310,6 +311,7 @@ class Log(Mapping[str, Run]):
         return list(self.runs)
 
 
+@answered
 def read(logdir: str | os.PathLike[str]) -> Log:
     """Opens a log directory, or one above several. TensorFlow and TensorBoard needn't run.
 

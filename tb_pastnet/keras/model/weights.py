@@ -111,7 +111,7 @@ def network_of(
             skipped.append((name, reason))
     named = names_in(usable)
     moved = {*named.all(follows)}
-    axes = {named.one(name): axis for name, axis in (channel_axes or {}).items()}
+    axes = named.keyed(channel_axes, "channel_axis")
     return Network.of(
         [
             weight(name, entry, _axis(name, entry, axes.get(name)), follows=name in moved)
