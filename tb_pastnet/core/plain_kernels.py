@@ -31,7 +31,10 @@ def columns(
 ) -> None:
     """See `core.kernels`."""
     members, size = current.shape
-    period = out.shape[2] * inner
+    channels = out.shape[2]
+    period = channels * inner
+    # Of a single turn each channel is a row; else turns are summed, and what lies in them then.
+    rest = 1 if size == period else inner
     height, step = max(1, BLOCK // size), max(1, BLOCK // width) * width
     out[...] = 0
     for top in range(0, members, height):
@@ -40,9 +43,9 @@ def columns(
             piece = current[cut]
             # The last piece may end within such a width, but not within a turn.
             turn = period if piece.shape[1] % width else width
-            shape = len(piece), -1, turn
+            shape = (-1, inner, 1) if size == period else (len(piece), -1, turn)
             found = _reduced(piece.reshape(shape), past[cut].reshape(shape))
-            found = found.reshape(VALUE_ROWS, len(piece), -1, out.shape[2], inner)
+            found = found.reshape(VALUE_ROWS, len(piece), -1, channels, rest)
             sums, largest = found.sum(axis=(2, 4)), found[DELTA_MAX].max(axis=(1, 3))
             largest = np.maximum(out[DELTA_MAX, cut[0]], largest)
             out[:, cut[0]] += sums
