@@ -60,6 +60,9 @@ NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = ma
     STATISTICS.index,
     ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable"),
 )
+VALUE_ROWS = NONFINITE + 1
+"""Rows that values alone give, the first; the others are of masks."""
+
 SHARES = tuple(row for row, statistic in enumerate(TABLE) if statistic.share)
 COUNTS = tuple(row for row, statistic in enumerate(TABLE) if statistic.whole)
 

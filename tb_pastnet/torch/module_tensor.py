@@ -77,6 +77,9 @@ class ModuleTensor:
 
     def value(self) -> Any:
         """What the module computes with now, not what it computed with last."""
+        parameter = self.owner._parameters.get(self.key)
+        if parameter is not None:  # of most weights, at each record
+            return parameter
         made_of, mask = self.made_of, self.mask
         if made_of is None and mask is None:
             return self.stored
@@ -88,6 +91,9 @@ class ModuleTensor:
 
     def trained(self) -> bool:
         """Whether it, or something that it is made of, gets a gradient."""
+        parameter = self.owner._parameters.get(self.key)
+        if parameter is not None:  # of most weights, at each step
+            return bool(parameter.requires_grad)
         made_of = self.made_of
         if made_of is None:
             return bool(self.stored.requires_grad)
