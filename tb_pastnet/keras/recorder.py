@@ -8,9 +8,10 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
-from tb_pastnet.keras.masks.carried import left_behind, masks_in
+from tb_pastnet.keras.masks.carried import given_masks, left_behind, masks_in
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.lora import with_effective
@@ -24,10 +25,11 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
 
+@answered
 class Recorder(Recording):
     """Records per channel how far a model is from its past values, into a log for the PastNet tab.
 
@@ -50,7 +52,8 @@ class Recorder(Recording):
             where `expect_end` tells it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
+        variables: those to record, as names, patterns such as `"*/kernel"`, or variables. None:
+            all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: a number, a variable, an optimizer or a list of them, a Keras schedule or a
             function. None: the optimizers that the model holds. Of several each weight has the rate
@@ -114,7 +117,7 @@ class Recorder(Recording):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()
@@ -123,9 +126,8 @@ class Recorder(Recording):
         recorded = network_of(TFWeight, found, shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
-        within = masks_in(model, recorded.weights)
-        given = None if masks is None else masks.state
-        tables = within if given is None else (lambda: given)
+        weights = recorded.weights
+        tables = masks_in(model, weights) if masks is None else given_masks(masks, weights)
         audited: Audit | None = None
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
@@ -15,7 +16,7 @@ from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
 from tb_pastnet.record.overhead_timer import RECORDS, metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
@@ -30,6 +31,7 @@ Declared = Mapping[Any, Any]
 """By what a user calls weights: booleans for whole ones, or masks of 0 and 1 of their shape."""
 
 
+@arguments.answered
 class Recorder(Recording):
     """Records per channel how far a module is from its past values, into a log for the PastNet tab.
 
@@ -56,7 +58,7 @@ class Recorder(Recording):
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
         variables: those to record, as keys of `state_dict`, names of the log, patterns such as
-            "*.weight", parameters or modules. None: all parameters and floating buffers.
+            `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
         channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
         initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
             None: one less than the first step that is recorded.
@@ -111,7 +113,7 @@ class Recorder(Recording):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()
@@ -163,13 +165,12 @@ class Recorder(Recording):
         self.observe()
 
     def _declare(self, masks: Declared | None, kept: Declared | None) -> None:
-        declare(self._declared, self._by_name(masks), self._by_name(kept))
+        declare(self._declared, self._by_name(masks, "masks"), self._by_name(kept, "kept"))
 
-    def _by_name(self, masks: Declared | None) -> dict[str, Any]:
+    def _by_name(self, masks: Declared | None, argument: str) -> dict[str, Any]:
         return {
             name: mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else mask
-            for wanted, mask in (masks or {}).items()
-            for name in self._names.all(spelled(wanted))
+            for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 
     @metered("Could not see what is held")
@@ -218,3 +219,9 @@ class Recorder(Recording):
         super().close(timeout)
         if self._spread is not None:
             self._spread.leave()
+
+
+def check_settings(shown: str, settings: Mapping[str, Any]) -> None:
+    """Raises UnknownArgument where what a callback hands on isn't an argument of `Recorder`."""
+    given_by_callbacks = ("logdir", "model", "optimizer", "initial_step")
+    arguments.check(shown, settings, arguments.names_of(Recorder, without=given_by_callbacks))
