@@ -40,7 +40,7 @@ myst_heading_anchors = 4  # as GitHub has them
 nb_execution_mode = "off"  # a test runs the notebook, the site shows what is stored in it
 default_role = "code"  # docstrings have single backticks
 
-# The reference is made without the frameworks, so that building the site takes seconds.
+# The reference is built without the frameworks, so building the site takes seconds.
 autodoc_mock_imports = ["h5py", "jax", "keras", "lightning", "tensorflow", "torch", "transformers"]
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
@@ -94,7 +94,7 @@ def _read(_app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _contents(text: str) -> str:
-    """The contents of a section: the pages beside its index, or the sections below, as linked."""
+    """The contents of a section: the pages next to its index, or the sections below, as linked."""
     pages = dict.fromkeys(re.findall(r"\]\((\w+|\w+/index)\.(?:md|ipynb)\)", text))
     return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
 
@@ -104,7 +104,7 @@ def _docstring(_app: Sphinx, what: str, *others: Any) -> None:
     lines = others[-1]
     lines[:] = [re.sub(r"`docs/([\w/]+)\.md`", r":doc:`/\1`", line) for line in lines]
     if what in {"attribute", "property"}:
-        lines[:0] = ["..", ""]  # else what stands before a colon is taken for the type
+        lines[:0] = ["..", ""]  # or the words before a colon become the type
 
 
 def setup(app: Sphinx) -> None:
