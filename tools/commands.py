@@ -203,11 +203,11 @@ def prove(arguments: argparse.Namespace) -> int:
     for name, chosen in runs.items():
         into = {**session.env, "PASTNET_RESULTS": str(promises.RESULTS / f"{name}.json")}
         codes.append(run(session.pytest(*chosen), into))
-    results, commits = promises.load()
-    table = promises.rows(results)
+    table = promises.rows(promises.load())
     say(promises.text(table))
     if arguments.write:
-        promises.write(table, commits)
+        promises.publish(table)
+        promises.write()
     return max(codes)
 
 
