@@ -34,6 +34,7 @@ test       lint, then run every test; --fast: those that need neither TensorFlow
 lint       ruff, mypy --strict, import-linter, names, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/benchmarks, too)
+docs       build the site of the documentation into docs/_build
 mutants    put faults into the code, one at a time, and list those that no fast test notices
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
 bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
@@ -238,6 +239,15 @@ def build(arguments: argparse.Namespace) -> int:
     return code
 
 
+def docs(_: argparse.Namespace) -> int:
+    """Builds the site; what Sphinx warns of, such as a broken link, is an error."""
+    python, site = environment.ensure_docs(), ROOT / "docs" / "_build"
+    command = [str(python), "-m", "sphinx", "-W", "-q", str(ROOT / "docs"), str(site)]
+    code = run(command, environment.variables(python))
+    say(f"Built {site / 'index.html'}." if code == 0 else "The site has errors.")
+    return code
+
+
 def demo(arguments: argparse.Namespace) -> int:
     """Trains the demo and shows it."""
     framework = demo_parser().parse_args(arguments.demo).framework
@@ -269,7 +279,7 @@ def parser() -> argparse.ArgumentParser:
         prog="dev.py", epilog=TEXT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for name, action in (("test", test), ("prove", prove), ("lint", lint)):
+    for name, action in (("test", test), ("prove", prove), ("lint", lint), ("docs", docs)):
         commands.add_parser(name).set_defaults(action=action)
     commands.choices["prove"].add_argument("--write", action="store_true")
     command = commands.choices["test"]

@@ -17,7 +17,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
 from tb_pastnet.record.recording import EXIT_TIMEOUT
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array, Network
 
@@ -42,7 +42,7 @@ class Recorder(ArrayRecorder):
             where `expect_end` tells it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names or patterns such as "*/kernel". None: all.
+        variables: those to record, as names or patterns such as `"*/kernel"`. None: all.
         channel_axis: channel axes by name, for example `{"mix/weight": 0}`; of others the last.
         learning_rate: a number, or a function of the step.
         initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
@@ -98,7 +98,7 @@ class Recorder(ArrayRecorder):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[str] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         schedule = Schedule(every, past, initial_step, budget)

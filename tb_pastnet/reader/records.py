@@ -112,7 +112,7 @@ class Records:
 
     @property
     def delta_max(self) -> Floats:
-        """float64 (records, channels), the largest |w − w_past|."""
+        """float64 (records, channels), the largest `|w − w_past|`."""
         return self._statistic(statistics.DELTA_MAX)
 
     @property

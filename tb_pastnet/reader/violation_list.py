@@ -33,7 +33,7 @@ class Violation:
         last_step: the step of the last one.
         elements: how many of the held weights differ at the last one.
         held: how many weights of the channel were held.
-        largest: the largest |w - held value|; infinite where that isn't finite.
+        largest: the largest `|w - held value|`; infinite where that isn't finite.
         cause: what moved them, such as "weight_decay", "momentum" or "unknown".
         text: all of it in one sentence.
     """

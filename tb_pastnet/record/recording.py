@@ -19,7 +19,7 @@ from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
 from tb_pastnet.record.record import Probing, Record
-from tb_pastnet.record.scalars import Log, Scalars
+from tb_pastnet.record.scalars import LogFunction, Scalars
 from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
@@ -57,7 +57,7 @@ class Recording:
         failures: Failures,
         probe: Probing | None = None,
         on_violation: Wish = LOG,
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         self._source = source
