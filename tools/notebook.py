@@ -11,7 +11,6 @@ import json
 import os
 import tempfile
 from base64 import b64encode
-from pathlib import Path
 from typing import Any
 
 from tools.steps import ROOT, say
@@ -45,23 +44,19 @@ def outputs_of(cells: list[Cell]) -> list[list[dict[str, Any]]]:
     Raises:
         Exception: what a cell raised.
     """
-    from IPython.core.displayhook import DisplayHook
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
     results: list[Any] = []
 
-    class Results(DisplayHook):
-        """Keeps the value of a cell instead of printing it."""
-
-        def __call__(self, result: Any = None) -> None:
-            if result is not None and not self.quiet():
-                results.append(result)
+    def keep(result: Any) -> None:
+        if result is not None:
+            results.append(result)
 
     # No file of history is kept.
-    shell = InteractiveShell(
-        displayhook_class=Results, config=Config(HistoryManager={"enabled": False})
-    )
+    config = Config(HistoryManager={"enabled": False})
+    shell = InteractiveShell(config=config, ipython_dir=str(Path.cwd()))
+    shell.display_trap.hook = keep  # instead of printing it
     outputs = []
     for number, cell in enumerate(cells, 1):
         results.clear()
