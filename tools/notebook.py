@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 from tools.steps import ROOT, say
