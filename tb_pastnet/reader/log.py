@@ -191,6 +191,11 @@ class Log:
     """
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
+        if not isinstance(logdir, str | os.PathLike):
+            raise InvalidArgument(
+                f"Could not read a log: expected logdir= a path, got {logdir!r:.60}. Give the "
+                f"directory that training wrote to, or one above it."
+            )
         self.logdir = os.fspath(logdir)
         source = FileSource(logdir)
         store = Store(source, CEILING, fresh_for=math.inf)
@@ -233,6 +238,8 @@ class Log:
     def __repr__(self) -> str:
         lines = [f"Log({self.logdir!r}, {len(self.runs)} runs)"]
         lines += [f"  {run!r}" for run in self.runs.values()]
+        if not self.runs:
+            lines.append("  no run: give the directory that training wrote to, or one above it")
         return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
 
 
