@@ -124,7 +124,10 @@ def _explain(
 
 def _meant(name: str, names: Collection[str]) -> tuple[str, str]:
     """What is expected in place of a name, and how to mend it."""
-    ours = [own for own, others in _OURS.items() if own in names and name in others.split()]
+    typed = get_close_matches(name, names, 1, cutoff=0.9)
+    ours = typed or [
+        own for own, others in _OURS.items() if own in names and name in others.split()
+    ]
     if not ours and name in _ELSEWHERE:
         return "an argument that it has", _ELSEWHERE[name]
     if near := ours or get_close_matches(name, names, 1):
