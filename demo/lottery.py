@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import tb_pastnet as pastnet
 from demo.digits import BATCH, Digits, digits
 from demo.keras_network import accuracy
+from demo.progress import bar
 
 WIDTHS = (256, 128, 64, 32, 10)
 EPOCHS = 20
@@ -192,7 +193,9 @@ def study(data: Digits, seeds: Iterable[int], rounds: int = ROUNDS) -> NDArray[n
         results.append(
             [
                 (masks.sparsity(), accuracy(model, data), accuracy(random.train(masks.kept), data))
-                for model, masks in winning_tickets(data, seed, rounds)
+                for model, masks in bar(
+                    winning_tickets(data, seed, rounds), 1 + rounds, f"Tickets of seed {seed}"
+                )
             ]
         )
     return np.array(results)
@@ -235,8 +238,13 @@ def main(argv: Sequence[str]) -> int:
     top.add_argument("--seeds", type=int, choices=numbers, default=len(SEEDS), help="how many")
     top.add_argument("--rounds", type=int, default=ROUNDS, help=f"default {ROUNDS}")
     arguments = top.parse_args(argv)
+    try:
+        data = digits()
+    except ModuleNotFoundError as error:
+        print(error)
+        return 1
     start = time.monotonic()
-    print(table(study(digits(), SEEDS[: arguments.seeds], arguments.rounds)))
+    print(table(study(data, SEEDS[: arguments.seeds], arguments.rounds)))
     print(f"\n{arguments.seeds} seeds in {time.monotonic() - start:.0f} s")
     return 0
 
