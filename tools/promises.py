@@ -13,7 +13,7 @@ from tools.columns import COLUMNS
 from tools.steps import ROOT
 
 RESULTS = ROOT / ".prove"
-PAGE = ROOT / "docs" / "promises.md"
+PAGE = ROOT / "docs" / "benchmarks" / "promises.md"
 BEGIN, END = "<!-- begin of the table -->", "<!-- end of the table -->"
 VERSIONS = "versions"
 """The promise of `dev.py matrix`, a result a column."""
@@ -126,7 +126,7 @@ def text(table: Iterable[Row], width: int = 100) -> str:
 
 
 def markdown(table: Iterable[Row]) -> str:
-    """The table for docs/promises.md."""
+    """The table for docs/benchmarks/promises.md."""
     lines = [
         "| what happens | bar | verdict | tests | figures |",
         "| --- | --- | --- | --- | --- |",

@@ -1,4 +1,4 @@
-"""The statistics of float32 values, compiled by numba: one pass over memory does all of it.
+"""The statistics of float32 values, compiled by numba: one pass over memory computes all of them.
 
 It computes what `core.statistics.channel_statistics` defines, with sums in float64, in which the
 square of no float32 vanishes or overflows. Importing this module needs numba, and compiles, or
@@ -35,17 +35,17 @@ _LARGEST = np.finfo(np.float32).max
 _ZERO = np.float32(0)
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
-# Sums may be added in any order, which is what lets several be added at once. Nothing else is
-# relaxed: NaN and infinity are told from numbers.
+# Sums may be added in any order: several can be added at once. Nothing else is relaxed: NaN and
+# infinity stay distinct from numbers.
 _MATHS = {"reassoc", "contract"}
 
 
 def _compiled(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compiles code that lets go of the interpreter's lock, and keeps it on disk if possible."""
+    """Compiles code that releases the interpreter's lock, and caches it on disk if possible."""
 
     def compile_now(function: Callable[..., Any]) -> Any:
         options = {"nogil": True, "fastmath": _MATHS, "error_model": "numpy"}
-        # Numba raises where neither the package's directory nor the user's can be written.
+        # Numba raises if neither the package's directory nor the user's can be written.
         with contextlib.suppress(RuntimeError):
             return numba.njit(signature, cache=True, **options)(function)
         return numba.njit(signature, **options)(function)
@@ -60,7 +60,7 @@ def _compared(value: np.float32, past: np.float32) -> tuple[Any, ...]:  # pragma
     # NaN that stays NaN has not changed.
     changed = (value != past) & ((value == value) | (past == past))
     delta = value - past if finite & was_finite else _ZERO
-    # The bits of magnitudes are in their order, and the larger of two integers is quick to find.
+    # The bits of magnitudes have the same order, and integers are quick to compare.
     bits = np.float32(abs(delta)).view(np.int32)
     counted = np.int32(changed), np.int32(not finite)
     value, past = value if finite else _ZERO, past if was_finite else _ZERO
@@ -91,7 +91,7 @@ def _collect(
 ) -> None:  # pragma: no cover  compiled
     """Adds what was summed place by place to the channels, which come in turn."""
     place = 0
-    while place < largest.shape[0]:  # counted: to divide for each place is slow
+    while place < largest.shape[0]:  # counted: dividing for each place is slow
         for channel in range(out.shape[2]):
             for _ in range(inner):
                 first, second, third = squares[0, place], squares[1, place], squares[2, place]

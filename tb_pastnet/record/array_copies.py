@@ -32,8 +32,8 @@ class ArrayCopies:
 
     `axes` say of each array that `read` gives how its members split into channels, and how many of
     them lie one behind the other in it. `read` gives views of the current values, C-contiguous
-    float32, which are let go at once. `kernels` compares them: `core.kernels`, or
-    `core.plain_kernels`. Raises ValueError where `layout_of` has no layout.
+    float32, and drops them at once. `kernels` compares them: `core.kernels`, or
+    `core.plain_kernels`. Raises ValueError if `layout_of` has no layout.
     """
 
     def __init__(

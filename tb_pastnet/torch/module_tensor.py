@@ -51,14 +51,14 @@ class ModuleTensor:
 
     @property
     def made_of(self) -> Any:
-        """The ParametrizationList that makes it, None where it has none."""
+        """The ParametrizationList that makes it, None if it has none."""
         # Asked at each step: `is_parametrized` takes long to say no.
         own = self.owner._modules.get("parametrizations")
         return own[self.key] if own is not None and self.key in own else None
 
     @property
     def mask(self) -> Any:
-        """The mask that prunes it, a tensor of 0 and 1; None where it isn't pruned."""
+        """The mask that prunes it, a tensor of 0 and 1; None if it isn't pruned."""
         if f"{self.key}_orig" in self.owner._parameters:
             return self.owner._buffers.get(f"{self.key}_mask")
         return next((each.mask for each in self.made_of or () if is_mask(each)), None)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
@@ -15,7 +16,7 @@ from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
 from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.measures import check_alike
 from tb_pastnet.record.spread.recording import SpreadRecording
@@ -32,6 +33,7 @@ Declared = Mapping[Any, Any]
 """By what a user calls weights: booleans for whole ones, or masks of 0 and 1 of their shape."""
 
 
+@arguments.answered
 class Recorder(SpreadRecording):
     """Records per channel how far a module is from its past values, into a log for the PastNet tab.
 
@@ -47,7 +49,8 @@ class Recorder(SpreadRecording):
 
     Args:
         logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it is the number of a training: the next that is free.
+            `docs/how_to/stores.md`. "{trial}" in it is the number of a training: the next that is
+            free.
         model: a torch.nn.Module; what DistributedDataParallel or `torch.compile` make of one has
             the names of the module inside.
         optimizer: the optimizer, or a list of several: the learning rates of their groups are
@@ -57,14 +60,14 @@ class Recorder(SpreadRecording):
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
         variables: those to record, as keys of `state_dict`, names of the log, patterns such as
-            "*.weight", parameters or modules. None: all parameters and floating buffers.
+            `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
         channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
         initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
             None: one less than the first step that is recorded.
         audit: whether each record compares weights that need no gradient bitwise with what they
             were when that was first seen. That takes one more copy of these weights.
         budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more. None: all are made. See `docs/overhead.md`.
+            that recording takes no more. None: all are made. See `docs/benchmarks/overhead.md`.
         on_violation: what follows where held weights have moved: "log", a line for each variable
             and cause, or a function that gets a list of what is new, each with a `text`.
         follows: weights that something else than an optimizer moves on purpose, such as a target
@@ -112,7 +115,7 @@ class Recorder(SpreadRecording):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()
@@ -165,13 +168,12 @@ class Recorder(SpreadRecording):
         self.observe()
 
     def _declare(self, masks: Declared | None, kept: Declared | None) -> None:
-        declare(self._declared, self._by_name(masks), self._by_name(kept))
+        declare(self._declared, self._by_name(masks, "masks"), self._by_name(kept, "kept"))
 
-    def _by_name(self, masks: Declared | None) -> dict[str, Any]:
+    def _by_name(self, masks: Declared | None, argument: str) -> dict[str, Any]:
         return {
             name: mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else mask
-            for wanted, mask in (masks or {}).items()
-            for name in self._names.all(spelled(wanted))
+            for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 
     @metered("Could not see what is held")
@@ -195,3 +197,9 @@ class Recorder(SpreadRecording):
         """
         self._steps.close()
         super().close(timeout)
+
+
+def check_settings(shown: str, settings: Mapping[str, Any]) -> None:
+    """Raises UnknownArgument where what a callback hands on isn't an argument of `Recorder`."""
+    given_by_callbacks = ("logdir", "model", "optimizer", "initial_step")
+    arguments.check(shown, settings, arguments.names_of(Recorder, without=given_by_callbacks))

@@ -15,22 +15,22 @@ from tools.steps import ROOT
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 CONFIGURE = "import os\nos.environ['TF_CONFIG'] = {config!r}\n"
 SAID = {
-    "masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
-    "lottery_tickets.md": "36.0%",
-    "past_networks.md": "after sync: 0.0",
-    "overhead.md": "252 records were due: ",
-    "other_loggers.md": "records: [1, 4, 8, 12, 16] moving: 1.0",
-    "function_view.md": "recorded to step 16",
-    "many_devices.md": "pruned: 0.5 leaks: []",
-    "cloning.md": "out of sync: False\nin sync again: True",
-    "numpy.md": (
+    "how_to/masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
+    "tutorials/lottery_tickets.md": "36.0%",
+    "how_to/past_networks.md": "after sync: 0.0",
+    "benchmarks/overhead.md": "252 records were due: ",
+    "how_to/other_loggers.md": "records: [1, 4, 8, 12, 16] moving: 1.0",
+    "tab/function_view.md": "recorded to step 16",
+    "how_to/many_devices.md": "pruned: 0.5 leaks: []",
+    "how_to/cloning.md": "out of sync: False\nin sync again: True",
+    "how_to/numpy.md": (
         "steps: [1, 5, 10, 15, 20] channels: 3\nviolations: 3\nsklearn: ['layer_0', 'layer_1']"
     ),
-    "jax.md": (
+    "how_to/jax.md": (
         "steps: [1, 5, 10, 15, 20]\nmoved although frozen: ['dense/kernel']\nscanned: [5, 10]"
     ),
 }
-NEEDS = {"jax.md": ("jax", "optax"), "numpy.md": ("sklearn",)}
+NEEDS = {"how_to/jax.md": ("jax", "optax"), "how_to/numpy.md": ("sklearn",)}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def program_of(name):
 def test_the_python_that_reads_logs_runs(python, tmp_path):
     python.run("import os; os.chdir(folder)", folder=str(tmp_path))
     pandas = importlib.util.find_spec("pandas") is not None
-    blocks = FENCED.findall((ROOT / "docs" / "reading_logs.md").read_text("utf-8"))
+    blocks = FENCED.findall((ROOT / "docs" / "how_to" / "reading_logs.md").read_text("utf-8"))
     said = python.run("\n".join(one for one in blocks if pandas or "dataframe" not in one))
     assert "Run('ticket', 13 records, steps 1 to 48, 2 layers)" in said
     assert "50% of the weights are pruned" in said
@@ -75,29 +75,29 @@ def test_the_python_for_torch_runs(another_python, tmp_path):
     for name in ("torch", "lightning", "transformers"):
         pytest.importorskip(name, reason=f"{name} isn't installed")
     another_python.run("import os; os.chdir(folder)", folder=str(tmp_path))
-    said = another_python.run(program_of("torch.md"))
+    said = another_python.run(program_of("how_to/torch.md"))
     assert "[1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100] 0/weight, channel 0: 8 of 8 held" in said
-    assert "Cause: momentum left" in said
+    assert "Likely cause: momentum left" in said
     assert "rows that moved all the same: {'weight_decay'}" in said
 
 
 def test_the_python_for_tf1_graphs_runs(another_python, tmp_path):
     # In a process of its own: it turns off what the others need.
     another_python.run("import os; os.chdir(folder)", folder=str(tmp_path))
-    said = another_python.run(program_of("tf1_graphs.md"))
+    said = another_python.run(program_of("how_to/tf1_graphs.md"))
     assert "moved in the last step: ['hidden/kernel', 'out/kernel']" in said
 
 
 def test_the_program_of_workers_runs_as_two(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    program = FENCED.findall((ROOT / "docs" / "many_devices.md").read_text("utf-8"))[-1]
+    program = FENCED.findall((ROOT / "docs" / "how_to" / "many_devices.md").read_text("utf-8"))[-1]
     workers = Workers(begin=CONFIGURE)
     assert workers.run(program) == ["leaks: []\n"] * 2
     workers.close()
     assert read_one(tmp_path / "runs" / "workers").record_steps() == [1, *range(10, 101, 10)]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
 def test_every_file_that_it_links_to_is_there(path):
     links = re.findall(r"\]\(([^)#:]+)\)|(?:src|srcset)=\"([^\"]+)\"", path.read_text("utf-8"))
     missing = [
@@ -107,7 +107,7 @@ def test_every_file_that_it_links_to_is_there(path):
 
 
 def test_every_heading_that_it_links_to_is_there():
-    for path in (ROOT / "docs").glob("*.md"):
+    for path in (ROOT / "docs").rglob("*.md"):
         for file, mark in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text("utf-8")):
             titles = re.findall(
                 r"^#+ (.+)$", (path.parent / (file or path.name)).read_text("utf-8"), re.M
@@ -118,7 +118,7 @@ def test_every_heading_that_it_links_to_is_there():
 
 def test_each_picture_is_shown_somewhere_and_small():
     texts = [
-        path.read_text("utf-8") for path in (*(ROOT / "docs").glob("*.md"), ROOT / "README.md")
+        path.read_text("utf-8") for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md")
     ]
     pictures = sorted((ROOT / "docs" / "images").glob("*.png"))
     assert pictures
@@ -129,7 +129,8 @@ def test_each_picture_is_shown_somewhere_and_small():
 
 @pytest.mark.parametrize("tab", ["theirs", "ours"])
 def test_each_tab_is_asked_all_of_the_twenty_questions(tab):
-    guide = (ROOT / "docs" / "histograms.md").read_text("utf-8").split("## The questions")[1]
+    page = ROOT / "docs" / "benchmarks" / "histograms.md"
+    guide = page.read_text("utf-8").split("## The questions")[1]
     asked = (ROOT / "benchmarks" / "_histograms" / f"{tab}.mjs").read_text("utf-8")
     numbers = re.findall(r"^(\d+)\. ", guide, re.M)
     assert numbers == [str(number) for number in range(1, 21)]

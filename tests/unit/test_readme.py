@@ -40,7 +40,7 @@ def test_it_names_every_command():
 
 
 def test_its_numbers_of_the_lottery_are_those_of_the_table():
-    table = (ROOT / "docs" / "lottery_tickets.md").read_text("utf-8")
+    table = (ROOT / "docs" / "tutorials" / "lottery_tickets.md").read_text("utf-8")
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
     said = {row[2]: row[3:5] for row in rows if len(row) > 6}
     winning, random = said["98.2 %"]
