@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tools.steps import ROOT, say
 
-DOCS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
+DOCS = (*sorted(path.name for path in ROOT.glob("*.md")), "docs")
 CODE = ("tb_pastnet", "frontend/src")
 CHECKED = DOCS
 """What lint reads."""
