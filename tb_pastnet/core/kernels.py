@@ -114,13 +114,8 @@ def columns(
 
     Both are float32 (members, elements), from the first element of the first channel on; `past`
     becomes `current` where `replace`. `width` elements are summed side by side, whole turns of all
-<<<<<<< HEAD
-    channels; `inner` are those of a channel that are side by side. Overwrites `out`, float64 (ROWS,
-    members, channels).
-=======
     channels; `inner` are those of a channel that lie side by side. Overwrites `out`, float64
     (VALUE_ROWS, members, channels).
->>>>>>> plain-pass
     """
     squares = np.empty((3, width), np.float64)
     first, second, third = squares[0], squares[1], squares[2]

@@ -233,9 +233,10 @@ class Records:
         """
         from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
 
-        title = f"{self._reader.run.name}: channels of {self._name}"
-        states, delta = self._codes(threshold), self.relative_delta
-        return plot_channels(title, self.steps, states, delta, threshold, mode, dark, axes)
+        run, states, delta = self._reader.run.name, self._codes(threshold), self.relative_delta
+        return plot_channels(
+            run, self._name, self.steps, states, delta, threshold, mode, dark, axes
+        )
 
     def _codes(self, threshold: float) -> States:
         return self._reader.states(self._name, threshold)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tools import prose
 
 PAGE = """# What it costs, anew
