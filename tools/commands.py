@@ -36,7 +36,7 @@ test       lint, then run every test; --fast: those that need neither TensorFlow
 lint       ruff, mypy --strict, import-linter, names, prose, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/benchmarks, too)
-docs       build the site of the documentation into docs/_build
+docs       build the site of the documentation into docs/_build/html
 mutants    put faults into the code, one at a time, and list those that no fast test notices
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
 bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
@@ -251,7 +251,7 @@ def build(arguments: argparse.Namespace) -> int:
 
 def docs(_: argparse.Namespace) -> int:
     """Builds the site; what Sphinx warns of, such as a broken link, is an error."""
-    python, site = environment.ensure_docs(), ROOT / "docs" / "_build"
+    python, site = environment.ensure_docs(), ROOT / "docs" / "_build" / "html"
     command = [str(python), "-m", "sphinx", "-W", "-q", str(ROOT / "docs"), str(site)]
     code = run(command, environment.variables(python))
     say(f"Built {site / 'index.html'}." if code == 0 else "The site has errors.")
