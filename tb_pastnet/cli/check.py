@@ -40,14 +40,14 @@ _BUFFER = 1 << 20
 class Fault:
     """Something in a file that isn't whole."""
 
-    # of the frame that it is in, or where the unreadable rest begins; None where it is the file as
+    # of the frame that it is in, or where the unreadable rest begins; None if it is the file as
     # a whole
     offset: int | None
     # `torn`, `rest`, `unopened` (of the file); `foreign`, `version`, `damaged` (a message of ours
     # that can't be used); `frame` (one that can, in a frame that was altered)
     kind: str
     tag: str  # of the message, "" where there is none
-    step: int | None  # of its event, None where there is none
+    step: int | None  # of its event, None if there is none
     text: str
 
 

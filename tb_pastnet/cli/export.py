@@ -32,7 +32,7 @@ class Table(NamedTuple):
     kind: str  # one of "runs", "layers", "violations", "function", "channels"
     columns: Columns
     run: str | None = None  # whose, None in the table of all runs
-    layer: str | None = None  # whose, None where it isn't of one
+    layer: str | None = None  # whose, None if it isn't of one
     variable: str | None = None  # likewise
 
 

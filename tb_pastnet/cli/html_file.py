@@ -161,6 +161,7 @@ def _page(answers: Mapping[str, str]) -> str:
     return "\n".join(
         [
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>PastNet</title>',
+            f"<!--\n{(STATIC / 'notices.txt').read_text('utf-8')}-->",
             f'<script type="importmap">{json.dumps({"imports": imports})}</script>',
             f"<script>const ANSWERS = {json.dumps(encoded)};\n{_SHIM.read_text('utf-8')}</script>",
             '<script type="module">import { render } from "pastnet/index.js"; render();</script>',

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.core.findings import Finding
 from tb_pastnet.errors import InvalidArgument
@@ -60,14 +61,29 @@ class Run:
             offered, of the origin, and of single weights in masks.
         past: what "past" means: "previous", "record", "epoch", "initial", a number of steps, or ""
             where that isn't known.
-        every: records were due each so many steps; None where that isn't known.
+        every: records were due each so many steps; None if that isn't known.
         origin: equal in runs that started from the same weights; "" where that isn't known.
         closed: whether training ended in order.
         lineages: its writers, in order; a later one supersedes from its first step on.
         skipped: variables that were not recorded, and why.
         account: what became of its time steps: offered is the sum of the other numbers.
-        overhead: what recording cost its training, all lineages together; None where the log
+        overhead: what recording cost its training, all lineages together; None if the log
             doesn't tell, as one of summary calls. See `docs/benchmarks/overhead.md`.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> run = pastnet.read(logdir).runs["."]
+        >>> run
+        Run('.', 3 records, steps 1 to 3, 1 layers)
+        >>> run.account.offered, run.violations
+        (3, ())
     """
 
     def __init__(self, reader: RunReader) -> None:
@@ -243,6 +259,19 @@ class Log(Mapping[str, Run]):
 
     Raises:
         UnreadableLog: it is no directory, or the store can't be used.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> print(pastnet.read(logdir))
+        Log('...', 1 run)
+          Run('.', 3 records, steps 1 to 3, 1 layers)
     """
 
     def __init__(self, logdir: str | os.PathLike[str], progress: Progress = unseen) -> None:
@@ -310,6 +339,7 @@ class Log(Mapping[str, Run]):
         return list(self.runs)
 
 
+@answered
 def read(logdir: str | os.PathLike[str]) -> Log:
     """Opens a log directory, or one above several. TensorFlow and TensorBoard needn't run.
 

@@ -262,6 +262,21 @@ class Variable(Records):
         name: its own name, such as "kernel".
         layer: the id of its layer.
         dtype: its dtype's name, empty in a log of summary calls.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> kernel = pastnet.read(logdir).runs["."].variables["kernel"]
+        >>> kernel
+        Variable('dense/kernel', shape (2, 3), 3 channels)
+        >>> kernel.changed[-1].tolist()  # the share of the weights of each channel
+        [1.0, 0.0, 0.0]
     """
 
     def __init__(self, reader: RunReader, variable: description.VariableEntry) -> None:
@@ -289,6 +304,21 @@ class Layer(Records):
         type: its class, such as "Conv2D".
         variable: the id of the variable that it is drawn by.
         variables: all that were recorded of it, by id.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> layer = pastnet.read(logdir).runs["."].layers["dense"]
+        >>> layer.relative_delta[-1].tolist()
+        [1.0, 0.0, 0.0]
+        >>> layer.states()[-1].tolist()
+        ['moving', 'settled', 'settled']
     """
 
     def __init__(self, reader: RunReader, layer: description.LayerEntry) -> None:

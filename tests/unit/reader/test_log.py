@@ -88,7 +88,7 @@ def test_an_empty_directory_has_no_runs_and_what_is_none_is_refused(tmp_path: Pa
     assert (len(log.runs), repr(log)) == (0, f"Log({str(tmp_path)!r}, 0 runs)")
     with pytest.raises(UnreadableLog, match="expected a directory, got No such file or directory"):
         pastnet.read(tmp_path / "nothing")
-    with pytest.raises(OSError, match="Give the directory that training wrote to, or one above it"):
+    with pytest.raises(OSError, match="Pass the directory that training wrote to, or one above it"):
         pastnet.read(tmp_path / "nothing")
 
 
