@@ -275,6 +275,11 @@ class Log(Mapping[str, Run]):
     """
 
     def __init__(self, logdir: str | os.PathLike[str], progress: Progress = unseen) -> None:
+        if not isinstance(logdir, str | os.PathLike):
+            raise InvalidArgument(
+                f"Could not read a log: expected logdir= a path, got {logdir!r:.60}. Give the "
+                f"directory that training wrote to, or one above it."
+            )
         self.logdir = os.fspath(logdir)
         source = FileSource(logdir)
         store = Store(source, CEILING, fresh_for=math.inf, progress=progress)
@@ -330,6 +335,8 @@ class Log(Mapping[str, Run]):
         runs = f"{len(self.runs)} run{'' if len(self.runs) == 1 else 's'}"
         lines = [f"Log({self.logdir!r}, {runs})"]
         lines += [f"  {run!r}" for run in self.runs.values()]
+        if not self.runs:
+            lines.append("  no run: give the directory that training wrote to, or one above it")
         return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
