@@ -20,6 +20,7 @@ from tools import (
     mutants,
     names,
     promises,
+    prose,
     selection,
 )
 from tools.reach import NODE, Tree
@@ -31,7 +32,7 @@ demo       train the demo's runs and show them in TensorBoard (--once: only trai
 test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
            --changed [REV]: those that reach what changed; PATHs: those there; --without torch,jax:
            none that need these; what follows -- goes to pytest, which then runs alone
-lint       ruff, mypy --strict, import-linter, names, tsc, Biome
+lint       ruff, mypy --strict, import-linter, names, prose, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/benchmarks, too)
 docs       build the site of the documentation into docs/_build
@@ -99,6 +100,7 @@ def lint_steps(session: Session, steps: Steps) -> None:
     ):
         steps.step(name, partial(quiet, command, env))
     steps.step("names", names.check)
+    steps.step("prose", prose.check)
     steps.step("tsc", lambda: bundle.npm("check", env))
     steps.step("Biome", lambda: bundle.npm("lint", env))
 

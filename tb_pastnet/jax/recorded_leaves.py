@@ -29,7 +29,7 @@ def network_of(
     channel_axes: AxisOverrides | None = None,
     follows: Iterable[Any] = (),
 ) -> Network[ArrayWeight]:
-    """Lists what is recorded of a pytree; raises InvalidArgument where that is nothing."""
+    """Lists what is recorded of a pytree; raises InvalidArgument if that is nothing."""
     usable: dict[str, Leaf] = {}
     skipped = []
     for leaf in leaves(params):
@@ -42,7 +42,7 @@ def network_of(
             skipped.append((leaf.name, reason))
     named = Names({name: Called(tuple(leaf.value.shape)) for name, leaf in usable.items()})
     moved = {*named.all(follows)}
-    axes = {named.one(name): axis for name, axis in (channel_axes or {}).items()}
+    axes = named.keyed(channel_axes, "channel_axis")
     weights = [
         _weight(leaf, partial(tree.read, leaf.number), axes.get(name), follows=name in moved)
         for name, leaf in usable.items()

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.checks import check_rate
 from tb_pastnet.jax.recorded_leaves import AxisOverrides, network_of
 from tb_pastnet.jax.state_causes import StateCauses
 from tb_pastnet.jax.tree import Tree, by_name, leaves
@@ -22,6 +24,7 @@ Masks = Any
 """A pytree of booleans or arrays of 0 and 1, a prefix of one, or a function that makes it."""
 
 
+@answered
 class Recorder(ArrayRecorder):
     """Records per channel how far a pytree is from its past values, into a log for the PastNet tab.
 
@@ -105,6 +108,7 @@ class Recorder(ArrayRecorder):
     ) -> None:
         schedule = Schedule(every, past, initial_step, budget)
         self._tree = Tree(params)
+        check_rate(learning_rate)
         self._rate = learning_rate
         self._given_rate: Any = None
         self._causes = StateCauses(leaf.name for leaf in leaves(params))

@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import PastNetError
 from tb_pastnet.keras.arrays.recorder import VariableRecorder
 from tb_pastnet.keras.model.walk import is_ready
@@ -18,10 +19,11 @@ from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout
+from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout, check_logdir
 from tb_pastnet.record.scalars import LogFunction
 
 
+@answered
 class PastNetCallback(keras.callbacks.Callback):
     """Records per channel how far the model is from its past values, for the PastNet tab.
 
@@ -55,8 +57,8 @@ class PastNetCallback(keras.callbacks.Callback):
         exit_timeout: seconds that the end of the program waits for a store, as of `Recorder`.
 
     Raises:
-        InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the model is
-            checked, and raises as in `Recorder`, when `fit` begins.
+        InvalidArgument: `logdir`, `every`, `past` or `budget` can't be used. What concerns the
+            model is checked, and raises as in `Recorder`, when `fit` begins.
 
     Example:
         >>> import tempfile, numpy as np
@@ -87,6 +89,7 @@ class PastNetCallback(keras.callbacks.Callback):
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         super().__init__()
+        check_logdir(logdir)
         schedule.check(every, past, budget, probe_every)
         alerts.check(on_violation)
         scalars.check(log)

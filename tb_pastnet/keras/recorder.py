@@ -8,9 +8,10 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
-from tb_pastnet.keras.masks.carried import left_behind, masks_in
+from tb_pastnet.keras.masks.carried import given_masks, left_behind, masks_in
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.lora import with_effective
@@ -28,6 +29,7 @@ from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
 
+@answered
 class Recorder(Recording):
     """Records per channel how far a model is from its past values, into a log for the PastNet tab.
 
@@ -124,9 +126,8 @@ class Recorder(Recording):
         recorded = network_of(TFWeight, found, shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
-        within = masks_in(model, recorded.weights)
-        given = None if masks is None else masks.state
-        tables = within if given is None else (lambda: given)
+        weights = recorded.weights
+        tables = masks_in(model, weights) if masks is None else given_masks(masks, weights)
         audited: Audit | None = None
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)

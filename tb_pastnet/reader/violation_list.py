@@ -114,7 +114,7 @@ def _from_mark(
         largest,
         _UNKNOWN,
         f"{variable.id}, channel {channel:,}: held weights moved {between(start, end)}, by at most "
-        f"{largest:.3g} in one record. Cause: {CAUSES[_UNKNOWN]}.",
+        f"{largest:.3g} in one record. Likely cause: {CAUSES[_UNKNOWN]}.",
     )
 
 

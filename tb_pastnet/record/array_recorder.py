@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.checks import check_rate
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
@@ -66,6 +67,7 @@ class RatedSource(ArraySource):
         process: int = 0,
         processes: int = 1,
     ) -> None:
+        check_rate(rate)
         self._rate = rate
         self.packages = packages
         self._processes = processes

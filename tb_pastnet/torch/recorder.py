@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
@@ -30,6 +31,7 @@ Declared = Mapping[Any, Any]
 """By what a user calls weights: booleans for whole ones, or masks of 0 and 1 of their shape."""
 
 
+@arguments.answered
 class Recorder(Recording):
     """Records per channel how far a module is from its past values, into a log for the PastNet tab.
 
@@ -163,13 +165,12 @@ class Recorder(Recording):
         self.observe()
 
     def _declare(self, masks: Declared | None, kept: Declared | None) -> None:
-        declare(self._declared, self._by_name(masks), self._by_name(kept))
+        declare(self._declared, self._by_name(masks, "masks"), self._by_name(kept, "kept"))
 
-    def _by_name(self, masks: Declared | None) -> dict[str, Any]:
+    def _by_name(self, masks: Declared | None, argument: str) -> dict[str, Any]:
         return {
             name: mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else mask
-            for wanted, mask in (masks or {}).items()
-            for name in self._names.all(spelled(wanted))
+            for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 
     @metered("Could not see what is held")
@@ -218,3 +219,9 @@ class Recorder(Recording):
         super().close(timeout)
         if self._spread is not None:
             self._spread.leave()
+
+
+def check_settings(shown: str, settings: Mapping[str, Any]) -> None:
+    """Raises UnknownArgument where what a callback hands on isn't an argument of `Recorder`."""
+    given_by_callbacks = ("logdir", "model", "optimizer", "initial_step")
+    arguments.check(shown, settings, arguments.names_of(Recorder, without=given_by_callbacks))

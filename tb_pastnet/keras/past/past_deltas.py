@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.trace import TemporaryVariable
 from tb_pastnet.keras.past.past_variables import Shadow, Shadows, Variables
@@ -23,6 +24,7 @@ _NONE = -1
 """A checksum that no value has."""
 
 
+@answered
 class PastDeltas(Shadows):
     """The past of variables one step ago, in half of their memory.
 

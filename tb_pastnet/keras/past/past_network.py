@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.callable_network import (
     CallableNetwork,
@@ -20,10 +21,11 @@ from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import free_name, names_in
 from tb_pastnet.keras.past.past_deltas import PastDeltas
-from tb_pastnet.keras.past.past_variables import PastVariables
+from tb_pastnet.keras.past.past_variables import PastVariables, Shadows
 from tb_pastnet.keras.strategies import copies, primary, replicated
 
 
+@answered
 class PastNetwork(tf.Module):
     """A network as it was at the last sync, beside the current one and on the same input.
 
@@ -90,6 +92,11 @@ class PastNetwork(tf.Module):
             raise InvalidArgument(
                 "Could not make a past network: expected past= or variables=, got both. "
                 "PastVariables already say which variables they are of."
+            )
+        if not isinstance(past, Shadows | None):
+            raise InvalidArgument(
+                f"Could not make a past network: expected past= PastVariables or PastDeltas, got "
+                f"{type(past).__name__}. Leave past= out, and it makes its own."
             )
         self._calls = _Calls(callable_network(network), share)
         self._complete = past is None and variables is None

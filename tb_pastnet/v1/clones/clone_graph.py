@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.v1.clones.clone_arguments import (
@@ -52,6 +53,7 @@ class ClonedGraph:
     mapping: Mapping[str, str]
 
 
+@answered
 def clone_network(
     inputs: Nest,
     outputs: Nest,

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.weights import AxisOverrides
@@ -21,6 +22,7 @@ from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
 from tb_pastnet.v1.masks.session_masks import SessionMasks
 
 
+@answered
 class Masks(MaskCommands):
     """Prunes and freezes single weights, or whole channels, of the variables of a graph.
 

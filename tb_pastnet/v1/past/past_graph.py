@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest, needed
 from tb_pastnet.keras.past.past_variables import difference
@@ -120,6 +121,7 @@ class PastGraph:
         return f"<PastGraph {self._scope!r} of {len(self.mapping)} variables>"
 
 
+@answered
 def past_network(
     inputs: Nest,
     outputs: Nest,
