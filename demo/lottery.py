@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import tb_pastnet as pastnet
 from demo.digits import BATCH, Digits
 from demo.keras_network import accuracy
+from demo.progress import bar
 
 WIDTHS = (256, 128, 64, 32, 10)
 EPOCHS = 20
@@ -189,7 +190,9 @@ def study(data: Digits, seeds: Iterable[int], rounds: int = ROUNDS) -> NDArray[n
         results.append(
             [
                 (masks.sparsity(), accuracy(model, data), accuracy(random.train(masks.kept), data))
-                for model, masks in winning_tickets(data, seed, rounds)
+                for model, masks in bar(
+                    winning_tickets(data, seed, rounds), 1 + rounds, f"Tickets of seed {seed}"
+                )
             ]
         )
     return np.array(results)

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TextIO
 
 from tb_pastnet import __version__
 from tb_pastnet.cli.progress import Bars
@@ -61,8 +61,25 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """Of an option that there isn't, names the nearest that there is."""
+
+    known: ClassVar[set[str]] = {"--help"}
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        self.known.update(name for name in names if name.startswith("--"))
+        return super().add_argument(*names, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        options = [word for word in message.split() if word.startswith("--")]
+        if "unrecognized" in message and options:
+            near = get_close_matches(options[0], self.known, 1)
+            message += f". Write {near[0]}" if near else ". LOGDIR goes without a name; see --help"
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="pastnet",
         description="Checks, reports and exports logs of tb_pastnet, without TensorFlow.",
         epilog="`pastnet COMMAND --help` lists the options of a command.",
@@ -82,7 +99,7 @@ def _unknown(command: str) -> str:
     return f"Could not run {printable(command)!r}: {expected}, got no such command. {mend}"
 
 
-def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
     check = commands.add_parser(
         "check",
         help="find damaged records, by file and offset",
@@ -93,7 +110,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_common(check)
 
 
-def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
     report = commands.add_parser(
         "report",
         help="print layer states, findings and violations of each run",
@@ -113,7 +130,7 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
 
 
-def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_export(commands: argparse._SubParsersAction[_Parser]) -> None:
     export = commands.add_parser(
         "export",
         help="write tables (CSV, Parquet, NPZ), or the tab as one HTML file",

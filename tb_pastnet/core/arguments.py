@@ -16,35 +16,33 @@ from tb_pastnet.errors import UnknownArgument
 
 C = TypeVar("C", bound=Callable[..., Any])
 
-_OURS: dict[str, tuple[str, ...]] = {
-    "logdir": ("log_dir", "directory", "path", "save_dir", "output_dir", "default_root_dir"),
-    "every": (
-        *("histogram_freq", "update_freq", "frequency", "freq", "log_freq", "save_freq"),
-        *("interval", "period", "every_n_steps", "log_every_n_steps", "logging_steps"),
-    ),
-    "variables": ("layers", "weights", "params", "parameters", "names", "name"),
-    "weights": ("arrays", "params", "model"),
-    "params": ("model", "weights", "variables"),
-    "model": ("network", "module"),
-    "network": ("model",),
-    "name": ("layer", "layers", "variable", "variables", "weight", "weights"),
-    "channels": ("filters", "units", "indices", "index", "rows"),
-    "channel_axis": ("axis", "dim"),
-    "kept": ("mask", "pruned", "masks"),
-    "trainable": ("mask", "frozen"),
-    "sparsity": ("target_sparsity", "final_sparsity", "amount", "ratio", "fraction"),
-    "initial": ("initial_sparsity", "start"),
-    "final": ("final_sparsity", "target_sparsity", "end"),
-    "nonzeros_per_block": ("sparsity_m_by_n", "m_by_n", "n"),
-    "block_size": ("m",),
-    "schedule": ("pruning_schedule", "sparsity_schedule"),
-    "opt_state": ("optimizer", "optimizer_state"),
-    "learning_rate": ("lr", "optimizer"),
-    "optimizer": ("learning_rate", "lr"),
-    "initial_step": ("global_step", "start_step", "initial_epoch", "step"),
-    "probe": ("probe_data", "validation_data", "batch", "inputs"),
-    "example": ("example_inputs", "sample", "inputs", "batch"),
-    "tau": ("momentum", "decay", "ema_momentum"),
+_OURS = {
+    "logdir": "log_dir directory path save_dir output_dir default_root_dir",
+    "every": "histogram_freq update_freq log_freq save_freq freq frequency interval period "
+    "every_n_steps log_every_n_steps save_steps logging_steps",
+    "variables": "layers weights params names name scope var_list",
+    "weights": "arrays params model",
+    "params": "model weights variables",
+    "model": "network module",
+    "network": "model",
+    "name": "layer layers variable variables weight weights",
+    "channels": "filters units indices index rows",
+    "channel_axis": "axis dim",
+    "kept": "mask pruned masks",
+    "trainable": "mask frozen",
+    "sparsity": "target_sparsity final_sparsity amount ratio fraction",
+    "initial": "initial_sparsity start",
+    "final": "final_sparsity target_sparsity end",
+    "nonzeros_per_block": "sparsity_m_by_n m_by_n n",
+    "block_size": "m",
+    "schedule": "pruning_schedule sparsity_schedule",
+    "opt_state": "optimizer optimizer_state",
+    "learning_rate": "lr optimizer",
+    "optimizer": "learning_rate lr",
+    "initial_step": "global_step start_step initial_epoch step",
+    "probe": "probe_data validation_data batch inputs",
+    "example": "example_inputs sample inputs batch",
+    "tau": "momentum decay ema_momentum",
 }
 """By our name what others call it."""
 
@@ -126,7 +124,10 @@ def _explain(
 
 def _meant(name: str, names: Collection[str]) -> tuple[str, str]:
     """What is expected in place of a name, and how to mend it."""
-    ours = [own for own, others in _OURS.items() if name in others and own in names]
+    typed = get_close_matches(name, names, 1, cutoff=0.9)
+    ours = typed or [
+        own for own, others in _OURS.items() if own in names and name in others.split()
+    ]
     if not ours and name in _ELSEWHERE:
         return "an argument that it has", _ELSEWHERE[name]
     if near := ours or get_close_matches(name, names, 1):

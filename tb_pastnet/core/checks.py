@@ -28,6 +28,15 @@ def check_rate(rate: Any) -> None:
         )
 
 
+def check_threshold(value: Any) -> None:
+    """Raises InvalidArgument where channels can't be called quiet below a relative delta."""
+    if not is_number(value) or not 0 <= value < float("inf"):
+        raise InvalidArgument(
+            f"Could not tell which channels are quiet: expected threshold= from 0 on, got "
+            f"{value!r:.60}. It is a relative delta; leave it out for 1e-4."
+        )
+
+
 def check_sparsity(value: float, name: str = "a sparsity") -> float:
     """Reads a user's sparsity: a number from 0 up to below 1, else InvalidArgument."""
     if not is_number(value) or not 0 <= value < 1:

@@ -84,9 +84,12 @@ def resolve(
             f"Could not find {kind} {name!r}: expected a name that fits one {kind}, got "
             f"{len(fits)} with this ending: {shown}. Write more of its path."
         )
+    mend = f"Use a {kind}'s path below {root}, or the end of it."
+    if any(each.startswith(f"{name}/") for each in candidates):
+        mend = f"Write '{name}/*' for all that are in it."
     raise UnknownName(
         f"Could not find {kind} {name!r}: expected one of {shown or 'none at all'}, got no "
-        f"match. Use a {kind}'s path below {root}, or the end of it."
+        f"match. {mend}"
     )
 
 

@@ -33,7 +33,8 @@ def network_of(
     usable: dict[str, Leaf] = {}
     skipped = []
     for leaf in leaves(params):
-        if not hasattr(leaf.value, "dtype"):  # a setting, or a function
+        if not (hasattr(leaf.value, "dtype") and hasattr(leaf.value, "shape")):
+            # A setting, a function, or a model of another framework.
             continue
         reason = "another leaf has its name" if leaf.name in usable else _unusable(leaf.value)
         if reason is None:

@@ -15,6 +15,7 @@ from tb_pastnet.keras.model.walk import is_ready
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.keras.types import Probed, RateSource
+from tb_pastnet.keras.versions import check_model
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted
@@ -119,6 +120,11 @@ class PastNetCallback(keras.callbacks.Callback):
         self._uncounted = 0
         self._early = Failures()
         self._timer: OverheadTimer | None = None
+
+    def set_model(self, model: Any) -> None:
+        """See Keras. Raises InvalidArgument for what Keras can't train, as a module of PyTorch."""
+        check_model(model)
+        super().set_model(model)
 
     @noted("Could not begin to record")
     def _begin_fit(self) -> PastNetError | None:

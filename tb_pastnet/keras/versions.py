@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 
-from tb_pastnet.errors import UnsupportedBackend
+from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
 
 OLDEST = {"keras": (3, 7), "tensorflow": (2, 16)}
 
@@ -33,6 +33,17 @@ def need_tensorflow(doing: str) -> None:
             f"Could not {doing}: expected the TensorFlow backend, got {backend!r}. Set "
             f"KERAS_BACKEND=tensorflow before Keras is imported; PastNetCallback records on every "
             f"backend."
+        )
+
+
+def check_model(model: object) -> None:
+    """Raises an error for what Keras 3 can't train: a model of tf_keras, a module of PyTorch."""
+    refuse_legacy(model)
+    if not isinstance(model, keras.layers.Layer):
+        mend = "Use pastnet.torch.Recorder." if is_torch(model) else "Pass the model itself."
+        raise InvalidArgument(
+            f"Could not follow {model!r:.60}: expected model= a keras.Model, got "
+            f"{type(model).__name__}. {mend}"
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import channel_states
+from tb_pastnet.core.checks import check_threshold
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series
@@ -229,6 +230,7 @@ class RunReader:
 
     def states(self, variable: str, threshold: float) -> channel_states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
+        check_threshold(threshold)
         return self.marked(self.state_series(variable), variable, threshold)
 
     def marked(self, series: StateSeries, variable: str, threshold: float) -> channel_states.States:

@@ -16,6 +16,7 @@ from tb_pastnet.keras.masks.carried import check_concerns
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.steps import BatchCount
+from tb_pastnet.keras.versions import check_model
 
 
 @answered
@@ -78,6 +79,11 @@ class PruningCallback(keras.callbacks.Callback):
         self._counted: Any = None
         self._begin = 0
         self._started = False
+
+    def set_model(self, model: Any) -> None:
+        """See Keras. Raises InvalidArgument for what Keras can't train, as a module of PyTorch."""
+        check_model(model)
+        super().set_model(model)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Waits for the first batch: a callback after this one may still restore a backup."""

@@ -135,7 +135,8 @@ def _called(entry: Found) -> Called:
 def _handles(entry: Found) -> tuple[object, ...]:
     # Of a layer that owns its masks the variable lies inside.
     inner = getattr(entry.variable, "variable", None)
-    variables = [entry.given, entry.variable, inner, held_by(entry.given)]
+    parts = getattr(inner, "parts", ())  # of a graph's
+    variables = [entry.given, entry.variable, inner, held_by(entry.given), *parts]
     return (*entry.around, *(each for each in variables if each is not None))
 
 

@@ -123,22 +123,28 @@ class Masks(MaskCommands):
             )
         return HeldOptimizer(optimizer, self._holding)
 
-    def hold(self, update: Callable[[], Any], variables: Iterable[str] | None = None) -> Any:
+    @answered
+    def hold(self, update: Callable[[], Any], variables: Iterable[Any] | None = None) -> Any:
         """Builds any update, with what is held put back after it.
 
         Args:
             update: builds it, and returns its operation, or tensors.
-            variables: names of those that it writes. None: all with masks. Where two updates run in
-                one `session.run`, say which writes what.
+            variables: those that it writes, by names or themselves. None: all with masks. Where two
+                updates run in one `session.run`, say which writes what.
 
         Returns:
             The operation to run instead.
 
         Raises:
-            InvalidArgument: the update returns nothing to wait for.
+            InvalidArgument: the update is no function, or returns nothing to wait for.
             UnknownName: a name fits no variable, or several.
         """
         open_graph(self.site.graph, "hold weights in an update")
+        if not callable(update):
+            raise InvalidArgument(
+                f"Could not hold weights in an update: expected update= a function that builds it, "
+                f"got {type(update).__name__}. Write hold(lambda: update)."
+            )
         return self._holding.around(update, self.state.chosen(variables))
 
     def refresh(self) -> None:
