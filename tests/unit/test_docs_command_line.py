@@ -79,3 +79,16 @@ def test_the_program_reads_the_numbers(tmp_path, monkeypatch, capsys):
     [program] = PROGRAM.findall(GUIDE)
     exec(compile(program, "command_line.md", "exec"), {})
     assert np.isfinite(float(capsys.readouterr().out.split()[-1]))
+
+
+def test_the_commands_of_other_pages_are_commands(tmp_path, monkeypatch):
+    logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    pages = [ROOT / "README.md", *(ROOT / "docs" / "start").glob("*.md")]
+    pages += (ROOT / "docs" / "tutorials").glob("*.md")
+    texts = [page.read_text("utf-8") for page in pages]
+    calls = {call for text in texts for call in re.findall(rf"^{CALL}([^#\n]+)", text, re.M)}
+    assert len(calls) >= 3
+    for number, call in enumerate(sorted(calls)):
+        here = call.replace(" out", f" out{number}").replace("parquet", "csv")  # needs pyarrow
+        assert command(*shlex.split(here)).code in {0, 1}, call  # 1: the log has violations
