@@ -5,7 +5,7 @@ PastNetError
 ├── InvalidArgument (ValueError)     a wrong value or shape, found at construction
 │   ├── UnknownArgument (TypeError)  an argument that a function doesn't have, or that it lacks
 │   └── UnknownName (KeyError)       a name that fits no variable, or more than one
-├── UnsupportedBackend               Keras runs on something else than TensorFlow
+├── UnsupportedBackend               Keras runs on a backend that isn't supported
 ├── UnwritableLog (OSError)          the log directory can't be created or written
 ├── UnreadableLog (OSError)          the log directory can't be listed, or its files can't be opened
 └── UnreadableRecord                 bytes in a log that can't be used; readers count them
@@ -14,8 +14,8 @@ PastNetError
     └── DamagedRecord                ours, but its checksum or its layout is broken
 ```
 
-Only what a user commands raises. What observes a training run raises at construction alone;
-after that a failure is counted and logged once per cause.
+Only a user's commands raise. Whatever observes a training run raises only at construction; later
+failures are counted and logged once per cause.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PastNetError(Exception):
     """The root of everything that tb_pastnet raises on purpose."""
 
     if not TYPE_CHECKING:
-        # With another constructor AutoGraph makes an error of its own of it in a tf.function.
+        # With another constructor, AutoGraph replaces it with its own error in a tf.function.
         __init__ = Exception.__init__
 
 
@@ -74,7 +74,7 @@ class UnreadableLog(PastNetError, OSError):
 
 
 class UnreadableRecord(PastNetError):
-    """Bytes in a log that can't be used. Readers count them and go on."""
+    """Bytes in a log that can't be used. Readers count and skip them."""
 
 
 class ForeignRecord(UnreadableRecord):
@@ -86,4 +86,4 @@ class UnknownVersion(UnreadableRecord):
 
 
 class DamagedRecord(UnreadableRecord):
-    """A record of ours whose checksum or layout is broken."""
+    """One of our records whose checksum or layout is broken."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow", "jax": "jax", "torch": "torch"}
-"""By framework the extra that brings it."""
+"""The extra that installs each framework."""
 
 
 def names(
@@ -18,7 +18,7 @@ def names(
 
     Args:
         package: its full name.
-        homes: by public name the module that has it, or that is it.
+        homes: the module that has each public name, or is it.
         needs_nothing: names that work without a framework.
 
     Returns:

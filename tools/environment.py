@@ -18,6 +18,8 @@ from tools.steps import ROOT, Failure, demand, say
 VENV = ROOT / ".venv"
 SMALL = ROOT / ".venv-fast"
 """What `test --fast` needs, where there is no whole environment: seconds to make, not minutes."""
+SITE = ROOT / ".venv-docs"
+"""What `docs` needs: Sphinx, and no framework."""
 STAMP = "pastnet-stamp"
 OLDEST_PIP = (22, 3)  # the first with `pip --python`
 
@@ -142,6 +144,16 @@ def ensure_small() -> Path:
     if os.environ.get("PASTNET_PYTHON") or _is_stamped(VENV, stamp()):
         return ensure()
     return _ensured(SMALL, ["--editable", f"{ROOT}[test]"], "a minute")
+
+
+def ensure_docs() -> Path:
+    """The Python that builds the site, which needs no framework.
+
+    Raises:
+        Failure: The environment can't be made, or something can't be installed.
+    """
+    chosen = os.environ.get("PASTNET_PYTHON")
+    return Path(chosen) if chosen else _ensured(SITE, ["--editable", f"{ROOT}[docs]"], "a minute")
 
 
 def _ensured(venv: Path, needs: Sequence[str], takes: str) -> Path:

@@ -1,4 +1,4 @@
-"""Numbers that a user gives: of every numeric type of Python and NumPy, but never a bool."""
+"""Numbers from the user: of every numeric type of Python and NumPy, but never a bool."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_threshold(value: Any) -> None:
 
 
 def check_sparsity(value: float, name: str = "a sparsity") -> float:
-    """Reads a sparsity that a user gives: a number from 0 up to below 1, else InvalidArgument."""
+    """Reads a user's sparsity: a number from 0 up to below 1, else InvalidArgument."""
     if not is_number(value) or not 0 <= value < 1:
         raise InvalidArgument(
             f"Could not prune the smallest weights: expected {name} from 0 up to below 1, got "

@@ -29,7 +29,7 @@ def network_of(
     channel_axes: AxisOverrides | None = None,
     follows: Iterable[Any] = (),
 ) -> Network[ArrayWeight]:
-    """Lists what is recorded of a pytree; raises InvalidArgument where that is nothing."""
+    """Lists what is recorded of a pytree; raises InvalidArgument if that is nothing."""
     usable: dict[str, Leaf] = {}
     skipped = []
     for leaf in leaves(params):

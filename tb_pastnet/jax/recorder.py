@@ -17,7 +17,7 @@ from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
 from tb_pastnet.record.overhead_timer import OUTSIDE
 from tb_pastnet.record.recording import EXIT_TIMEOUT
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
 Masks = Any
@@ -46,7 +46,7 @@ class Recorder(ArrayRecorder):
             where `expect_end` tells it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names or patterns such as "*/kernel". None: all.
+        variables: those to record, as names or patterns such as `"*/kernel"`. None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`.
         learning_rate: a number, or a function of the step that `record` gets. `record` may be given
             that of its step instead.
@@ -103,7 +103,7 @@ class Recorder(ArrayRecorder):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[str] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         schedule = Schedule(every, past, initial_step, budget)

@@ -21,7 +21,7 @@ from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout, check_logdir
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 
 
 @answered
@@ -42,7 +42,8 @@ class PastNetCallback(keras.callbacks.Callback):
             `fit` that knows how many batches it has.
         past: what it is compared with, as of `Recorder`: "previous" is one execution before,
             "epoch" the last epoch's end, "initial" the beginning of `fit`.
-        variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
+        variables: those to record, as names, patterns such as `"*/kernel"`, or variables. None:
+            all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: what to record as such; None: the optimizer's.
         audit: whether each record compares held weights bitwise with what they were when they were
@@ -85,7 +86,7 @@ class PastNetCallback(keras.callbacks.Callback):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         super().__init__()

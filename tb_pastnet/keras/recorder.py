@@ -25,7 +25,7 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
 
@@ -52,7 +52,8 @@ class Recorder(Recording):
             where `expect_end` tells it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
+        variables: those to record, as names, patterns such as `"*/kernel"`, or variables. None:
+            all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: a number, a variable, an optimizer or a list of them, a Keras schedule or a
             function. None: the optimizers that the model holds. Of several each weight has the rate
@@ -116,7 +117,7 @@ class Recorder(Recording):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()

@@ -18,7 +18,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
 from tb_pastnet.record.recording import EXIT_TIMEOUT
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array, Network, names_of
 
@@ -44,7 +44,7 @@ class Recorder(ArrayRecorder):
             where `expect_end` tells it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names or patterns such as "*/kernel". None: all.
+        variables: those to record, as names or patterns such as `"*/kernel"`. None: all.
         channel_axis: channel axes by name, for example `{"mix/weight": 0}`; of others the last.
         learning_rate: a number, or a function of the step.
         initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
@@ -100,7 +100,7 @@ class Recorder(ArrayRecorder):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[str] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         schedule = Schedule(every, past, initial_step, budget)
@@ -165,7 +165,7 @@ def _network(
 
 
 def _first(name: str, read: Read) -> Array:
-    """The array that a function gives; raises InvalidArgument where it can't be recorded."""
+    """The array that a function gives; raises InvalidArgument if it can't be recorded."""
     value = np.asarray(read()) if callable(read) else None
     # Floats of other makers, such as bfloat16, aren't those of NumPy.
     is_float = value is not None and value.dtype.kind in "fV" and value.size > 0

@@ -18,7 +18,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network, Weight
@@ -117,7 +117,7 @@ class ArrayRecorder(Recording):
         causes: CauseFinder | None = None,
         audit: bool = True,
         on_violation: Wish = LOG,
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         self._weights: dict[str, Any] = {each.name: each for each in source.network.weights}

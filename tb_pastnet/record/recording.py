@@ -22,7 +22,7 @@ from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
 from tb_pastnet.record.record import Probing, Record
-from tb_pastnet.record.scalars import Log, Scalars
+from tb_pastnet.record.scalars import LogFunction, Scalars
 from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
@@ -67,7 +67,7 @@ class Recording:
         failures: Failures,
         probe: Probing | None = None,
         on_violation: Wish = LOG,
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         logdir = check_logdir(logdir)
@@ -403,7 +403,7 @@ def check_logdir(logdir: Any) -> str:
 
 
 def check_exit_timeout(exit_timeout: float) -> float:
-    """Seconds as a float; raises InvalidArgument where it can't be that."""
+    """Seconds as a float; raises InvalidArgument if it can't be that."""
     if not isinstance(exit_timeout, int | float) or not 0 <= exit_timeout < float("inf"):
         raise InvalidArgument(
             f"Could not set exit_timeout: expected seconds, 0 or more, got {exit_timeout!r}. Leave "

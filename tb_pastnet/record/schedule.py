@@ -21,7 +21,7 @@ class Action(NamedTuple):
 
     Attributes:
         compare: the copy that the record is compared with.
-        past_step: the step of that copy; None where it isn't known, because it couldn't be taken.
+        past_step: the step of that copy; None if it isn't known, because it couldn't be taken.
         copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
         thinned: a record is due, but the budget leaves it out.
     """
@@ -44,7 +44,7 @@ class Schedule:
     Args:
         every, past, budget, probe_every: as of a Recorder, or InvalidArgument. Where a copy is
             taken for one record alone the budget is asked then, so that no copy is in vain.
-        start: the step that the values have now; None where it is only known from the first step.
+        start: the step that the values have now; None if it is only known from the first step.
         timer: of the training and of what recording takes; None: a new one.
 
     Attributes:
@@ -76,7 +76,7 @@ class Schedule:
         self._first = self._end = -1
         if start is not None:
             self._begin(start)
-        # Steps of the copies; None where one was never taken.
+        # Steps of the copies; None if one was never taken.
         self._steps: list[int | None] = [start, *[None] * (self.copies - 1)]
         self._unknown = start is None
         # Whether a record that is due is made, once decided.

@@ -16,7 +16,7 @@ from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
 from tb_pastnet.record.overhead_timer import RECORDS, metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
@@ -58,7 +58,7 @@ class Recorder(Recording):
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
         variables: those to record, as keys of `state_dict`, names of the log, patterns such as
-            "*.weight", parameters or modules. None: all parameters and floating buffers.
+            `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
         channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
         initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
             None: one less than the first step that is recorded.
@@ -113,7 +113,7 @@ class Recorder(Recording):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()

@@ -91,7 +91,7 @@ class SpreadSource(TorchSource):
         return self._gathered
 
     def agree(self, *settings: object) -> str:
-        """The origin of the weights of all ranks; raises InvalidArgument where settings differ."""
+        """The origin of the weights of all ranks; raises InvalidArgument if settings differ."""
         names = [(weight.name, weight.shape) for weight in self.network.weights]
         said = self._ranks.all((repr((settings, names)), self.network.origin()))
         if len({own for own, _ in said}) > 1:

@@ -43,7 +43,7 @@ def is_sharded(weight: TorchWeight) -> bool:
 def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict[str, Part]:
     """By name the parts on this rank. What isn't spread counts on the `first` rank alone.
 
-    Raises InvalidArgument where a weight isn't cut along one axis over all ranks.
+    Raises InvalidArgument if a weight isn't cut along one axis over all ranks.
     """
     parts = {}
     for weight in weights:
@@ -55,7 +55,7 @@ def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict
 
 
 def _placement(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:
-    """The axis that is cut, and where this rank's rows begin; None where each rank has all."""
+    """The axis that is cut, and where this rank's rows begin; None if each rank has all."""
     tensor = weight.entry.stored
     if not is_spread(tensor):
         return None

@@ -109,7 +109,7 @@ def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
         assert said[view]["side"] == ["no records yet"]
         assert said[view]["axe"] == []
     text = said["network"]["main"]
-    assert "The first record comes when training has done as many steps" in text
+    assert "The first record is made after every= training steps" in text
     assert "reload TensorBoard" in text
 
 

@@ -77,7 +77,7 @@ def test_the_python_for_torch_runs(another_python, tmp_path):
     another_python.run("import os; os.chdir(folder)", folder=str(tmp_path))
     said = another_python.run(program_of("how_to/torch.md"))
     assert "[1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100] 0/weight, channel 0: 8 of 8 held" in said
-    assert "Cause: momentum left" in said
+    assert "Likely cause: momentum left" in said
     assert "rows that moved all the same: {'weight_decay'}" in said
 
 

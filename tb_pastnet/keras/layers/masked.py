@@ -194,7 +194,7 @@ class Masked(keras.layers.Wrapper):
         self.freeze("bias", trainable)
 
     def get_config(self) -> dict[str, Any]:
-        """The layer inside, and the masks with the frozen values, None where nothing is held."""
+        """The layer inside, and the masks with the frozen values, None if nothing is held."""
         packed = {each.name: pack(each.stored()) for each in self.masked_weights()}
         held = {name: text for name, text in packed.items() if text}
         return {**super().get_config(), "masks": held or self._masks.given or None}

@@ -36,14 +36,14 @@ def attach(model: Any, state: MaskState) -> None:
 
 
 def attached(model: Any) -> MaskState | None:
-    """The masks that a model carries, None where it has none."""
+    """The masks that a model carries, None if it has none."""
     # Asked at each step: `getattr` takes long to find that a model has none.
     state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
     return state if state is None or isinstance(state, MaskState) else None
 
 
 def carry(model: Any) -> MaskState | None:
-    """Lets a model carry the masks of its weights, whoever made them; None where there are none."""
+    """Lets a model carry the masks of its weights, whoever made them; None if there are none."""
     state = attached(model)
     if state is None and any(MASKS.of(tf_variable(each)) is not None for each in model.variables):
         state = MaskState(model)
@@ -52,7 +52,7 @@ def carry(model: Any) -> MaskState | None:
 
 
 def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable | None]:
-    """Gives the masks of some weights of a model, whoever made them; None where there are none.
+    """Gives the masks of some weights of a model, whoever made them; None if there are none.
 
     It is asked at each step.
     """

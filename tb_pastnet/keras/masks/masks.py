@@ -142,5 +142,5 @@ class Masks(MaskCommands):
 
     @property
     def resumed(self) -> Resumed | None:
-        """What of masks and held values is as it was saved; None where nothing was loaded."""
+        """What of masks and held values is as it was saved; None if nothing was loaded."""
         return self.state.resumed

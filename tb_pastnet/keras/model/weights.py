@@ -46,7 +46,7 @@ class FoundWeight(Weight):
 
     @staticmethod
     def refusal(variable: Variable) -> str | None:
-        """Why it can't be recorded; None where it can."""
+        """Why it can't be recorded; None if it can."""
         if not _dtype(variable).startswith(("float", "bfloat")):
             return f"its dtype {_dtype(variable)} isn't a floating one"
         if getattr(variable.shape, "rank", 0) is None or None in tuple(variable.shape):

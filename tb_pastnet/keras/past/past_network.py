@@ -49,7 +49,7 @@ class PastNetwork(tf.Module):
             function of a loaded SavedModel.
         past: the shadow variables to use, for example `PastVariables` of some of the network's
             variables that are also looked at, or `PastDeltas`. None: its own.
-        variables: those to keep the past of, as names, patterns such as "*/kernel", or variables;
+        variables: those to keep the past of, as names, patterns such as `"*/kernel"`, or variables;
             the others are the current ones. None: all.
         example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: to find now what a
             function, or a subclassed model, reads besides the variables that it lists.

@@ -69,11 +69,11 @@ class OptimizerFacts(Protocol):
 
     @property
     def schedule(self) -> Callable[[int], float] | None:
-        """Gives the learning rate of an update; None where it follows none."""
+        """Gives the learning rate of an update; None if it follows none."""
 
     @property
     def applied(self) -> Applied | None:
-        """Its updates; None where it has no hook."""
+        """Its updates; None if it has no hook."""
 
     @property
     def betas(self) -> Sequence[float]:
@@ -96,7 +96,7 @@ class TrainingFacts(Protocol):
     """What is read of a training besides its optimizers."""
 
     def optimizers(self) -> Callable[[Any], OptimizerFacts | None]:
-        """Gives the one that trains a weight, as of now; None where none is known."""
+        """Gives the one that trains a weight, as of now; None if none is known."""
 
     def step(self) -> Any:
         """The compiled step; another object once it is compiled anew."""

@@ -15,6 +15,7 @@ from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import is_pattern
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER
+from tb_pastnet.record.masks.mask_html import masks_html
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
@@ -225,6 +226,9 @@ class MaskCommands:
         frozen = sum(int((kept & ~trainable).sum()) for kept, trainable in read)
         return f"<Masks of {len(read):,} weights: {self.sparsity():.1%} pruned, {frozen:,} frozen>"
 
+    def _repr_html_(self) -> str:
+        return masks_html(repr(self).strip("<>"), self.state)
+
     def _change(
         self,
         wanted: object,
@@ -273,7 +277,7 @@ class MaskCommands:
         return [each for each in weights if each.role == "kernel" or each.pruned]
 
     def _refuse_mask(self, weight: Weight) -> None:
-        """Raises InvalidArgument where a mask would not hold what a layer computes with."""
+        """Raises InvalidArgument if a mask would not hold what a layer computes with."""
         if weight.statistic:
             expected, got = "a weight that an optimizer trains", "a statistic that its layer writes"
             raise unmaskable(weight.name, expected, got, "Choose another one.")

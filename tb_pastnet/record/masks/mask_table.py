@@ -50,7 +50,7 @@ class MaskRegistry:
         self._pending: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     def of(self, variable: Any) -> Any:
-        """The masks of a framework's variable, None where it has none."""
+        """The masks of a framework's variable, None if it has none."""
         return self._storages.get(id(variable))
 
     def all(self) -> list[Any]:
@@ -134,7 +134,7 @@ class MaskTable:
         """Sees what weights the network has now, where these may have become others."""
 
     def storage_of(self, variable: Any) -> Any:
-        """The storage of a framework's variable, None where it has no masks."""
+        """The storage of a framework's variable, None if it has no masks."""
         return self._contents.registry.of(variable)
 
     def storage_for(self, name: str) -> Any:

@@ -116,7 +116,7 @@ class SessionMasks(MaskTable):
         return self.made[name].read() if name in self.made else super().read(name)
 
     def refresh(self) -> None:
-        """Looks at all masks in the session; raises InvalidArgument where they have no values."""
+        """Looks at all masks in the session; raises InvalidArgument if they have no values."""
         closed = self._closed()
         self._seen = weakref.ref(self._site.current)
         for name, held in zip(self.made, closed, strict=True):

@@ -142,7 +142,7 @@ def past_network(
     Args:
         inputs: the tensors that the network begins at, one or a nest of them.
         outputs: those that it gives, one or a nest of them.
-        variables: those to keep the past of, as a scope, names, patterns such as "*/kernel" or
+        variables: those to keep the past of, as a scope, names, patterns such as `"*/kernel"` or
             tf.Variables; the others are the current ones. None: all that the outputs need.
         scope: the full name scope of the past: that of "net/w" is named "past/net/w".
         share: tensors, operations and lookup tables that both networks use, or their names.
