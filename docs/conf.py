@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from textwrap import indent
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,7 +41,7 @@ myst_heading_anchors = 4  # as GitHub has them
 nb_execution_mode = "off"  # a test runs the notebook, the site shows what is stored in it
 default_role = "code"  # docstrings have single backticks
 
-# The reference is made without the frameworks, so that building the site takes seconds.
+# The reference is made without the frameworks, so building the site takes seconds.
 autodoc_mock_imports = ["h5py", "jax", "keras", "lightning", "tensorflow", "torch", "transformers"]
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
@@ -59,12 +60,15 @@ nitpick_ignore_regex = [("py:class", ".*")]  # types are of other projects, or s
 suppress_warnings = ["ref.python"]  # `Masks` in a type is that of Keras or of v1
 
 sys.path.insert(0, str(ROOT))
-with mock(autodoc_mock_imports):  # what this decorator gives has to stay a class
+with mock(autodoc_mock_imports):  # their versions are checked, and a decorated class is to stay one
     import keras
+    import tensorflow
 
+    keras.__version__ = tensorflow.__version__ = "999"
     keras.saving = SimpleNamespace(register_keras_serializable=lambda **_: lambda cls: cls)
     import tb_pastnet.keras.layers.masked  # noqa: F401
 
+FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 PICTURE = re.compile(
     r'<picture>\s*<source[^>]*srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*</picture>'
@@ -94,17 +98,18 @@ def _read(_app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _contents(text: str) -> str:
-    """The contents of a section: the pages beside its index, or the sections below, as linked."""
+    """The contents of a section: the pages next to its index, or the sections below, as linked."""
     pages = dict.fromkeys(re.findall(r"\]\((\w+|\w+/index)\.(?:md|ipynb)\)", text))
     return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
 
 
 def _docstring(_app: Sphinx, what: str, *others: Any) -> None:
-    """Makes links of the pages that a docstring names."""
+    """Makes links of the pages that a docstring names, and blocks of what is fenced."""
     lines = others[-1]
-    lines[:] = [re.sub(r"`docs/([\w/]+)\.md`", r":doc:`/\1`", line) for line in lines]
+    text = re.sub(r"`docs/([\w/]+)\.md`", r":doc:`/\1`", "\n".join(lines))
+    lines[:] = FENCE.sub(lambda match: "::\n\n" + indent(match[1], "    "), text).split("\n")
     if what in {"attribute", "property"}:
-        lines[:0] = ["..", ""]  # else what stands before a colon is taken for the type
+        lines[:0] = ["..", ""]  # else what precedes a colon is taken for the type
 
 
 def setup(app: Sphinx) -> None:

@@ -18,6 +18,19 @@ KEPT = RESULTS / "bench" / "here.json"
 """What was measured on this machine."""
 PUBLISHED = FOLDER / "results.json"
 """What the tables in the docs are made of."""
+EXCERPTS = {
+    "recording_in_short": (
+        "recording",
+        "A logged step, as a share of a training step",
+        (
+            "ours, [fast], every=1",
+            "ours, every=1",
+            "by hand: NumPy, tf.summary.write",
+            "tf.summary.histogram of all variables",
+        ),
+    )
+}
+"""Of some rows of a table: by mark the benchmark, the table and the rows."""
 MARKED = r"(?P<begin><!-- begin of (?P<name>\w+) -->).*?(?P<end><!-- end of (?P=name) -->)"
 Results = dict[str, dict[str, Any]]
 
@@ -136,6 +149,8 @@ def filled(text: str, results: Results) -> str:
     """
     tables_of = {path.stem: "" for path in choose(())} | {"missed": missed(results)}
     tables_of |= {name: markdown(body) for name, body in results.items()}
+    for mark, (name, title, rows) in EXCERPTS.items():
+        tables_of[mark] = markdown(excerpt(results[name], title, rows)) if name in results else ""
 
     def table(match: re.Match[str]) -> str:
         name = match["name"]
@@ -152,6 +167,12 @@ def markdown(body: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in body["versions"].items())
     of = "; ".join(filter(None, (f"Of {body['commit']}, on {body['machine']}", versions)))
     return "\n".join([*tables(read(body)), "", f"{of}."])
+
+
+def excerpt(body: dict[str, Any], title: str, names: Sequence[str]) -> dict[str, Any]:
+    """Some rows of one table of a benchmark."""
+    rows = [row for row in body["rows"] if row["table"] == title and row["name"] in names]
+    return body | {"rows": rows}
 
 
 def missed(results: Results) -> str:

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -52,19 +53,19 @@ class Session:
     Args:
         repeatable: as `environment.variables` has it.
         small: whether an environment without TensorFlow is enough.
+        extras: of pyproject.toml, which not every command needs.
     """
 
-    def __init__(self, *, repeatable: bool = True, small: bool = False) -> None:
-        self.python = environment.ensure_small() if small else environment.ensure()
+    def __init__(
+        self, *, repeatable: bool = True, small: bool = False, extras: Sequence[str] = ()
+    ) -> None:
+        self.python = environment.ensure_small() if small else environment.ensure(extras)
         self.env = environment.variables(self.python, repeatable=repeatable)
 
     @classmethod
     def of_tests(cls, without: Collection[str] = ()) -> Session:
         """One with the frameworks that tests need, or without some of them."""
-        session = cls()
-        for name in FRAMEWORKS:
-            if name not in without:
-                environment.bring(f"dev-{name}", session.python)
+        session = cls(extras=[f"dev-{name}" for name in FRAMEWORKS if name not in without])
         if without:
             say(f"Tests that need {' or '.join(without)} are left out.")
             session.env["PASTNET_WITHOUT"] = " ".join(without)
@@ -89,7 +90,7 @@ class Session:
 
 
 def lint_steps(session: Session, steps: Steps) -> None:
-    """All that reads the code without running it."""
+    """All that reads the Python code without running it."""
     env = session.env
     imports = [str(session.python.parent / "lint-imports"), "--no-logo"]
     for name, command in (
@@ -101,8 +102,12 @@ def lint_steps(session: Session, steps: Steps) -> None:
         steps.step(name, partial(quiet, command, env))
     steps.step("names", names.check)
     steps.step("prose", prose.check)
-    steps.step("tsc", lambda: bundle.npm("check", env))
-    steps.step("Biome", lambda: bundle.npm("lint", env))
+
+
+def page_lint_steps(session: Session, steps: Steps) -> None:
+    """All that reads the page's code without running it."""
+    steps.step("tsc", lambda: bundle.npm("check", session.env))
+    steps.step("Biome", lambda: bundle.npm("lint", session.env))
 
 
 def lint(_: argparse.Namespace) -> int:
@@ -110,6 +115,7 @@ def lint(_: argparse.Namespace) -> int:
     session, steps = Session(), Steps()
     session.with_page()
     lint_steps(session, steps)
+    page_lint_steps(session, steps)
     return steps.verdict()
 
 
@@ -129,11 +135,14 @@ def test(arguments: argparse.Namespace) -> int:
 
 
 def test_all(without: Collection[str]) -> int:
-    """Every check and test."""
+    """Every check and test; those of Python's code beside those of the page's."""
     session, steps = Session.of_tests(without), Steps()
-    session.with_browser()
-    lint_steps(session, steps)
-    page_steps(session, steps)
+    with ThreadPoolExecutor(1) as beside:
+        reading = beside.submit(lint_steps, session, steps)
+        session.with_browser()
+        page_lint_steps(session, steps)
+        page_steps(session, steps)
+        reading.result()
     steps.loud("pytest", session.pytest(*selection.processes(["tests"])), session.env)
     return steps.verdict()
 
@@ -203,18 +212,17 @@ def prove(arguments: argparse.Namespace) -> int:
     for name, chosen in runs.items():
         into = {**session.env, "PASTNET_RESULTS": str(promises.RESULTS / f"{name}.json")}
         codes.append(run(session.pytest(*chosen), into))
-    results, commits = promises.load()
-    table = promises.rows(results)
+    table = promises.rows(promises.load())
     say(promises.text(table))
     if arguments.write:
-        promises.write(table, commits)
+        promises.publish(table)
+        promises.write()
     return max(codes)
 
 
 def mutate(arguments: argparse.Namespace) -> int:
     """Runs a sample of mutants."""
-    session = Session()
-    environment.bring("prove", session.python)
+    session = Session(extras=["prove"])
     count, seed = str(arguments.count), str(arguments.seed)
     return run(session.tool("tools.mutants", count, seed), session.env)
 
@@ -253,9 +261,7 @@ def docs(_: argparse.Namespace) -> int:
 def demo(arguments: argparse.Namespace) -> int:
     """Trains the demo and shows it."""
     framework = demo_parser().parse_args(arguments.demo).framework
-    session = Session()
-    if framework in FRAMEWORKS:
-        environment.bring(f"dev-{framework}", session.python)
+    session = Session(extras=[f"dev-{framework}"] if framework in FRAMEWORKS else [])
     return run(session.tool("demo", *arguments.demo), session.env)
 
 

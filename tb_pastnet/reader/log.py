@@ -69,6 +69,21 @@ class Run:
         account: what became of its time steps: offered is the sum of the other numbers.
         overhead: what recording cost its training, all lineages together; None if the log
             doesn't tell, as one of summary calls. See `docs/benchmarks/overhead.md`.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> run = pastnet.read(logdir).runs["."]
+        >>> run
+        Run('.', 3 records, steps 1 to 3, 1 layers)
+        >>> run.account.offered, run.violations
+        (3, ())
     """
 
     def __init__(self, reader: RunReader) -> None:
@@ -244,6 +259,19 @@ class Log(Mapping[str, Run]):
 
     Raises:
         UnreadableLog: it is no directory, or the store can't be used.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> print(pastnet.read(logdir))
+        Log('...', 1 run)
+          Run('.', 3 records, steps 1 to 3, 1 layers)
     """
 
     def __init__(self, logdir: str | os.PathLike[str], progress: Progress = unseen) -> None:
@@ -307,7 +335,7 @@ class Log(Mapping[str, Run]):
         runs = f"{len(self.runs)} run{'' if len(self.runs) == 1 else 's'}"
         lines = [f"Log({self.logdir!r}, {runs})"]
         lines += [f"  {run!r}" for run in self.runs.values()]
-        if not self.runs:
+        if not (self.runs or self.warnings):
             lines.append("  no run: give the directory that training wrote to, or one above it")
         return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
 

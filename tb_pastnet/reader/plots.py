@@ -48,6 +48,7 @@ _WIDTH = 9.0  # inches
 _ROW = 0.34  # inches of a strip and the gap below it
 _GAP = 0.22  # of a row
 _TALLEST = 30.0  # inches
+_LONGEST = 40  # characters of a name
 _STEPS = 16  # colours of the scale in the legend
 _LISTED = (MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED, FOLLOWING, NO_DATA)
 VIOLATED, NONFINITE = "violated", "NaN or infinity"
@@ -80,16 +81,17 @@ def plot_run(
     size = min(9.0, 60 * height / len(rows))
     strip_share = 1 - _GAP
     centres = np.arange(len(rows)) + strip_share / 2
-    axes.set_yticks(centres, [names[row] for row in rows], fontsize=size)
+    labels = [_short(names[row]) for row in rows]
+    axes.set_yticks(centres, labels, fontsize=size, parse_math=False)
     axes.set_ylim(len(rows) - _GAP, 0)
     for row, centre in zip(rows, centres, strict=True):
         number = figures.channels[row]
         channels = f"{number:,} channel{'' if number == 1 else 's'}"
-        axes.text(1.008, centre, channels, transform=axes.get_yaxis_transform(), va="center",
-                  fontsize=size, color=theme.muted)  # fmt: skip
+        axes.text(1.008, centre, channels, transform=axes.get_yaxis_transform(),
+                  va="center_baseline", fontsize=size, color=theme.muted)  # fmt: skip
     for spine in axes.spines.values():
         spine.set_visible(False)
-    title = f"{figures.run.name}: states of channels"
+    title = f"{_short(figures.run.name)}: states of channels"
     _finish(axes, title, figures.steps, figures.threshold, occurring, marks, theme)
     width, pixel_height = _pixels_of(axes)
     each = max(round(pixel_height / (len(rows) - _GAP)), 2 * RATIO)
@@ -103,7 +105,8 @@ def plot_run(
 
 
 def plot_channels(
-    title: str,
+    run: str,
+    variable: str,
     steps: Integers,
     states: States,
     delta: Floats,
@@ -113,12 +116,13 @@ def plot_channels(
     axes: Axes | None,
 ) -> Figure:
     """States and relative changes of channels over steps; see `Layer.plot`."""
+    title = f"{_short(run)}: channels of {_short(variable)}"
     if mode not in MODES:
         raise InvalidArgument(
-            f"Could not plot {title}: expected mode to be one of {', '.join(MODES)}, got {mode!r}. "
-            f"Leave it out for {MODES[0]}."
+            f"Could not plot {variable!r}: expected mode to be one of {', '.join(MODES)}, got "
+            f"{mode!r}. Leave it out for {MODES[0]}."
         )
-    _expect_records(title, steps if states.shape[1] else steps[:0])
+    _expect_records(variable, steps if states.shape[1] else steps[:0])
     theme, channels = DARK if dark else LIGHT, states.shape[1]
     axes = axes or _axes(min(max(0.12 * channels, 1.6), 5.0), theme)
     occurring = set(np.unique(states & np.uint8(STATE)).tolist())
@@ -139,11 +143,11 @@ def plot_channels(
     return axes.figure
 
 
-def _expect_records(title: str, steps: Integers) -> None:
+def _expect_records(name: str, steps: Integers) -> None:
     if not len(steps):
         raise InvalidArgument(
-            f"Could not plot {title}: expected at least one record of a channel, got none. Plot it "
-            f"once something is recorded."
+            f"Could not plot {name!r}: expected at least one layer with a record, got none. Plot "
+            f"it once something is recorded."
         )
 
 
@@ -183,7 +187,12 @@ def _finish(
         labelcolor=theme.muted, handlelength=1.8, columnspacing=1.2,
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
     )  # fmt: skip
-    legend.get_title().set(color=theme.text, fontsize=11, fontweight="bold")
+    legend.get_title().set(color=theme.text, fontsize=11, fontweight="bold", parse_math=False)
+
+
+def _short(name: str) -> str:
+    """A name, of a long one its end."""
+    return name if len(name) <= _LONGEST else f"…{name[-_LONGEST:]}"
 
 
 def _label(state: int, threshold: float, mode: str) -> str:
@@ -205,8 +214,9 @@ def _patch(state: int, theme: Theme, mode: str) -> Any:
 
 def _pixels_of(axes: Axes) -> tuple[int, int]:
     """Width and height of the picture within the axes, once all around it is there."""
-    figure = axes.figure
-    figure.draw_without_rendering()
+    layout = axes.figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(axes.figure)
     width, height = (RATIO * round(size) for size in axes.bbox.size)
     return max(width, RATIO), max(height, RATIO)
 

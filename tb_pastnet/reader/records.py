@@ -233,9 +233,10 @@ class Records:
         """
         from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
 
-        title = f"{self._reader.run.name}: channels of {self._name}"
-        states, delta = self._codes(threshold), self.relative_delta
-        return plot_channels(title, self.steps, states, delta, threshold, mode, dark, axes)
+        run, states, delta = self._reader.run.name, self._codes(threshold), self.relative_delta
+        return plot_channels(
+            run, self._name, self.steps, states, delta, threshold, mode, dark, axes
+        )
 
     def _codes(self, threshold: float) -> States:
         return self._reader.states(self._name, threshold)
@@ -261,6 +262,21 @@ class Variable(Records):
         name: its own name, such as "kernel".
         layer: the id of its layer.
         dtype: its dtype's name, empty in a log of summary calls.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> kernel = pastnet.read(logdir).runs["."].variables["kernel"]
+        >>> kernel
+        Variable('dense/kernel', shape (2, 3), 3 channels)
+        >>> kernel.changed[-1].tolist()  # the share of the weights of each channel
+        [1.0, 0.0, 0.0]
     """
 
     def __init__(self, reader: RunReader, variable: description.VariableEntry) -> None:
@@ -288,6 +304,21 @@ class Layer(Records):
         type: its class, such as "Conv2D".
         variable: the id of the variable that it is drawn by.
         variables: all that were recorded of it, by id.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> layer = pastnet.read(logdir).runs["."].layers["dense"]
+        >>> layer.relative_delta[-1].tolist()
+        [1.0, 0.0, 0.0]
+        >>> layer.states()[-1].tolist()
+        ['moving', 'settled', 'settled']
     """
 
     def __init__(self, reader: RunReader, layer: description.LayerEntry) -> None:

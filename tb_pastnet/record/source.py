@@ -109,7 +109,9 @@ class ArraySource(Source):
             stacks.setdefault((axis.view, axis.axes, None if small else number), []).append(number)
         # Those that one pass measures go first.
         members = [*chain.from_iterable(stacks.values()), *rest]
-        self._stacks = [[network.weights[number] for number in stack] for stack in stacks.values()]
+        self._stacks: list[list[Any]] = [
+            [network.weights[number] for number in stack] for stack in stacks.values()
+        ]
         self._rest = [network.weights[number] for number in rest]
         self._places = np.argsort(members)
         self._order = channel_order([weight.axis for weight in network.weights], members)

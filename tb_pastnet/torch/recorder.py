@@ -14,16 +14,18 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
-from tb_pastnet.record.overhead_timer import RECORDS, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
+from tb_pastnet.record.overhead_timer import metered
+from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.spread.measures import check_alike
+from tb_pastnet.record.spread.recording import SpreadRecording
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
-from tb_pastnet.torch.spread_source import SpreadSource, check_alike
+from tb_pastnet.torch.spread_source import SpreadSource, measures_of
 from tb_pastnet.torch.spread_weights import is_sharded
 from tb_pastnet.torch.torch_source import TorchSource
 
@@ -32,7 +34,7 @@ Declared = Mapping[Any, Any]
 
 
 @arguments.answered
-class Recorder(Recording):
+class Recorder(SpreadRecording):
     """Records per channel how far a module is from its past values, into a log for the PastNet tab.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
@@ -122,15 +124,16 @@ class Recorder(Recording):
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         self._declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
-        self._spread: SpreadSource | None = None
+        self._spread = None
         source: TorchSource
         audited: Audit | None = None
         if any(map(is_sharded, recorded.weights)):
             check_alike(budget, on_violation, masks, kept)
             own = Schedule(every, past, initial_step)
-            self._spread = SpreadSource(model, recorded, self._steps, own, failures, audit=audit)
-            source, audited = self._spread, self._spread.audit
-            start = self._spread.agree(every, past, initial_step, audit)
+            spread = measures_of(model, recorded, self._steps, own, failures, audit=audit)
+            self._spread, audited = spread, spread.audit
+            source = SpreadSource(recorded, self._steps, spread)
+            start = spread.agree(every, past, initial_step, audit)
         else:
             source = TorchSource(recorded, self._steps)
             self._declare(masks, kept)
@@ -184,30 +187,7 @@ class Recorder(Recording):
     def follow(self, step: int) -> None:
         """See `Recording`. Calls between two updates, as GradScaler skips some, tell nothing."""
         if not self._steps.skipped():
-            if self._spread is not None:
-                with self._timer.part(RECORDS):
-                    self._spread.follow(int(step))
             super().follow(step)
-
-    @metered("Could not copy the past values")
-    def sync(self) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.sync()
-        super().sync()
-
-    @metered("Could not begin a new lineage")
-    def restart(self, initial_step: int) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.restart(initial_step)
-        super().restart(initial_step)
-
-    def expect_end(self, step: int) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.expect_end(step)
-        super().expect_end(step)
 
     def close(self, timeout: float | None = None) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
@@ -217,8 +197,6 @@ class Recorder(Recording):
         """
         self._steps.close()
         super().close(timeout)
-        if self._spread is not None:
-            self._spread.leave()
 
 
 def check_settings(shown: str, settings: Mapping[str, Any]) -> None:

@@ -15,8 +15,15 @@ from tb_pastnet.torch.optimizer_steps import OptimizerSteps, rate_of
 UNKNOWN = float("nan")
 
 
-class TorchSource(ArraySource):
-    """A network of torch. Past copies lie in this machine's memory, wherever it is trained."""
+class TensorSource(ArraySource):
+    """Statistics of tensors. Past copies lie in this machine's memory, wherever it is trained."""
+
+    def _read(self) -> list[Array]:
+        return [array_of(_stacked([each.entry.value() for each in own])) for own in self._stacks]
+
+
+class TorchSource(TensorSource):
+    """A network of torch, with the learning rates of its optimizers."""
 
     packages = ("torch",)
 
@@ -43,9 +50,6 @@ class TorchSource(ArraySource):
         """See `Source`. Where nothing is written nothing is kept."""
         if self.writes:
             super().copy(number)
-
-    def _read(self) -> list[Array]:
-        return [array_of(_stacked([each.entry.value() for each in own])) for own in self._stacks]
 
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, where it is the same."""

@@ -148,7 +148,7 @@ LOGGED = [
     ("recorder.record()", "'step'", "Training goes on"),
 ]
 COMMANDS = [
-    ("chek {log}", "'chek'", "'check'"),
+    ("chek {log}", "'chek'", "Did you mean check?"),
     ("check", "required", "LOGDIR"),
     ("check {log}/nowhere", "nowhere", "that training wrote to"),
     ("check {file}", "directory", "that training wrote to"),

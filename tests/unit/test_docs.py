@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.devices import Workers
 from tests.interpreter import STRICT, Interpreter
 from tests.recorded import read_one
+from tools import notebook
 from tools.steps import ROOT
 
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
@@ -53,9 +55,12 @@ def program_of(name):
 
 def test_the_python_that_reads_logs_runs(python, tmp_path):
     python.run("import os; os.chdir(folder)", folder=str(tmp_path))
-    pandas = importlib.util.find_spec("pandas") is not None
+    pandas, matplotlib = (importlib.util.find_spec(name) for name in ("pandas", "matplotlib"))
     blocks = FENCED.findall((ROOT / "docs" / "how_to" / "reading_logs.md").read_text("utf-8"))
-    said = python.run("\n".join(one for one in blocks if pandas or "dataframe" not in one))
+    needs = {"dataframe": pandas, ".plot(": matplotlib}
+    missing = [word for word, package in needs.items() if package is None]
+    runs = [block for block in blocks if not any(word in block for word in missing)]
+    said = python.run("\n".join(runs))
     assert "Run('ticket', 13 records, steps 1 to 48, 2 layers)" in said
     assert "50% of the weights are pruned" in said
     assert "overlap: 0.50" in said
@@ -69,6 +74,38 @@ def test_a_guides_python_runs(python, name, tmp_path):
     python.run("import os; os.chdir(folder)", folder=str(tmp_path))
     program = program_of(name).replace(", 20)", ", 2)")  # twenty epochs of a lottery show the same
     assert SAID[name] in python.run(program)
+
+
+NOTEBOOK = """
+import json, os
+from tools import notebook
+os.chdir(folder)
+print("outputs:" + json.dumps(notebook.outputs_of(notebook.code_of(notebook.read()))))
+"""
+
+
+def comparable(outputs):
+    """Outputs without what may differ from one machine to the next: numbers and pixels."""
+    texts = [
+        {kind: "" if kind == "image/png" else re.sub(r"[\d.]+", "0", "".join(text))}
+        for output in outputs
+        for kind, text in output.get("data", {"printed": output.get("text", "")[:1]}).items()
+    ]
+    return [output["output_type"] for output in outputs], texts
+
+
+def test_the_notebook_shows_what_is_stored(python, tmp_path):
+    for package in ("IPython", "matplotlib"):
+        pytest.importorskip(package, reason=f"{package} isn't installed")
+    said = python.run(NOTEBOOK, folder=str(tmp_path))
+    shown = json.loads(said.rpartition("outputs:")[2])
+    stored = [cell["outputs"] for cell in notebook.code_of(notebook.read())]
+    assert list(map(comparable, shown)) == list(map(comparable, stored))
+    kinds = [output["data"] for outputs in stored for output in outputs if "data" in output]
+    assert sum("text/html" in data for data in kinds) == 3
+    pictures = [data["image/png"] for data in kinds if "image/png" in data]
+    assert len(pictures) == 2
+    assert sum(map(len, pictures)) < 150_000
 
 
 def test_the_python_for_torch_runs(another_python, tmp_path):

@@ -17,7 +17,7 @@ from tools.steps import ROOT
 GUIDE = (ROOT / "docs" / "reference" / "command_line.md").read_text("utf-8")
 SHOWN = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
-CALL = "python -m tb_pastnet "
+CALL = "pastnet "
 
 
 def logs(folder: Path) -> None:
@@ -50,7 +50,7 @@ def test_every_command_says_what_is_shown(tmp_path, monkeypatch):
             continue
         assert call.startswith(CALL)
         done = command(*shlex.split(call.removeprefix(CALL)))
-        calls.add(shlex.split(call)[3])
+        calls.add(shlex.split(call)[1])
         assert done.out + done.error == shown, call
     assert calls == {"check", "report", "export"}
 

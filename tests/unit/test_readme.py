@@ -37,13 +37,3 @@ def test_every_file_that_it_links_to_is_there():
 def test_it_names_every_command():
     for command in ("demo", "test", "lint", "bundle", "prove", "matrix", "bench"):
         assert f"| `python3 dev.py {command}` |" in README
-
-
-def test_its_numbers_of_the_lottery_are_those_of_the_table():
-    table = (ROOT / "docs" / "tutorials" / "lottery_tickets.md").read_text("utf-8")
-    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
-    said = {row[2]: row[3:5] for row in rows if len(row) > 6}
-    winning, random = said["98.2 %"]
-    assert f"{winning} % of the test digits right" in README
-    assert f"same masks {random} %" in README
-    assert f"the dense network {said['0.0 %'][0]} %" in README

@@ -43,6 +43,14 @@ class ClonedGraph:
             that the originals have at that time.
         sync_op: the operation that copies the values of the originals.
         mapping: by the names of the originals the names of the `variables`, in their order.
+
+    Example:
+        >>> from tb_pastnet import v1
+        >>> with tf.Graph().as_default():
+        ...     x = tf.placeholder(tf.float32, (None, 4))
+        ...     clone = v1.clone_network(x, tf.matmul(x, tf.get_variable("w", (4, 2))))
+        >>> clone.mapping
+        {'w': 'clone/w'}
     """
 
     inputs: Nest

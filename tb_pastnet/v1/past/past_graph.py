@@ -48,6 +48,14 @@ class PastGraph:
         mapping: by the name of a current variable that of its past.
         initializer: the operation that initializes the shadow variables, with the current values.
         sync_op: the operation that copies the current values. It waits for nothing.
+
+    Example:
+        >>> from tb_pastnet import v1
+        >>> with tf.Graph().as_default():
+        ...     x = tf.placeholder(tf.float32, (None, 4))
+        ...     past = v1.past_network(x, tf.matmul(x, tf.get_variable("w", (4, 2))))
+        >>> past.mapping
+        {'w': 'past/w'}
     """
 
     def __init__(self, outputs: Nest, pairs: Sequence[Pair], scope: str) -> None:

@@ -60,6 +60,19 @@ def test_tables_go_between_the_marks_of_their_benchmark():
     assert bench.filled(after, {"recording": body()}) == after
 
 
+def test_an_excerpt_has_some_rows_of_one_table():
+    results = {"recording": body()}
+    (row,) = results["recording"]["rows"]
+    row["table"], row["name"] = bench.EXCERPTS["recording_in_short"][1], "ours, every=1"
+    results["recording"]["rows"] += [row | {"name": "another"}, row | {"table": "another"}]
+    text = "<!-- begin of recording_in_short --><!-- end of recording_in_short -->"
+    lines = bench.filled(text, results).splitlines()
+    assert [line for line in lines if line.startswith("| ours")] == [
+        "| ours, every=1 | 2 %, bar 3 |"
+    ]
+    assert "another" not in "".join(lines)
+
+
 def test_bars_that_are_missed_are_listed():
     results = {"recording": body(), "masks": body("masks", value=4.0)}
     results["masks"]["rows"][0]["met"] = False

@@ -90,6 +90,24 @@ def test_an_extra_is_brought_once(made, monkeypatch, tmp_path):
     assert len(made) == 2
 
 
+def test_a_new_environment_gets_its_extras_in_one_call(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "VENV", tmp_path)
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: True)
+    monkeypatch.delenv("PASTNET_PYTHON", raising=False)
+    for _ in range(2):
+        assert environment.ensure(["dev-torch", "dev-jax"]) == environment.venv_python(tmp_path)
+    _, install = made
+    assert install[5].endswith(",dev,dev-torch,dev-jax]")
+    environment.ensure(["dev-torch", "prove"])
+    assert made[2][5] == f"{environment.ROOT}[prove]"
+    assert len(made) == 3
+
+
+def test_pip_leaves_compiling_to_imports(made):
+    environment.install(["pip", "install", "numpy"], "install NumPy")
+    assert "--no-compile" in made[0]
+
+
 def test_a_chosen_python_gets_no_extra(made, tmp_path):
     environment.bring("prove", tmp_path / "python")
     assert made == []

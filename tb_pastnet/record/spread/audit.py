@@ -1,24 +1,20 @@
-"""The audit of weights that are spread over ranks: each compares its own rows."""
+"""The audit of weights that are spread over ranks: each rank compares its own rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
-import torch
 
 from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.comparison import Channels, Ints
-from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.torch.module_audit import ModuleAudit, ModuleCauses
-from tb_pastnet.torch.module_weights import TorchWeight
-from tb_pastnet.torch.modules import reshard
-from tb_pastnet.torch.optimizer_steps import OptimizerSteps
-from tb_pastnet.torch.ranks import Ranks
-from tb_pastnet.torch.spread_weights import Part
+from tb_pastnet.record.spread.parts import Part
+from tb_pastnet.record.spread.ranks import Ranks
+from tb_pastnet.record.weight import Weight
 
 
 class _HeldPart(HeldArray):
@@ -50,27 +46,30 @@ class _HeldPart(HeldArray):
         return super().worst(here, count) if here.size else here
 
 
-class SpreadAudit(ModuleAudit):
+class SpreadAudit(AuditSource):
     """Compares on each rank; on rank 0 `audit` judges what all have gathered.
 
     Causes are found by the rows of rank 0.
+
+    Args:
+        own: the audit of the weights of which something lies here; asked for flags and causes.
+        weights: those of any rank that are compared.
+        parts: what of each lies here.
+        settle: called before weights are looked at.
+        failures: counts what fails.
     """
 
     def __init__(
         self,
-        module: torch.nn.Module,
-        weights: Sequence[TorchWeight],
+        own: AuditSource,
+        weights: Sequence[Weight],
         parts: Mapping[str, Part],
-        steps: OptimizerSteps,
+        settle: Callable[[], None],
         failures: Failures,
     ) -> None:
-        audited = [each for each in weights if not (each.statistic or each.entry.computed)]
-        here = [each for each in audited if each.name in parts and parts[each.name].channels.size]
-        statistics = [each for each in weights if each.statistic]
-        super().__init__([*here, *statistics], ModuleCauses(steps), failures)
-        self._module = module
-        self._sizes = {each.name: each.axis.channels for each in audited}
-        self._parts = parts
+        self._own, self.weights, self.causes = own, own.weights, own.causes
+        self._sizes = {each.name: each.axis.channels for each in weights}
+        self._parts, self._settle, self._failures = parts, settle, failures
         # The audit lets go of what isn't held any more.
         self._held: WeakValueDictionary[str, _HeldPart] = WeakValueDictionary()
         self._moved: set[str] | None = set()
@@ -81,16 +80,20 @@ class SpreadAudit(ModuleAudit):
         held = self._held[weight.name] = _HeldPart(self._parts[weight.name])
         return held
 
-    def trainable(self) -> list[bool]:
-        """See `AuditSource`: of shards, whose flags count."""
-        reshard(self._module)
-        return super().trainable()
+    def quick_key(self) -> Hashable:
+        """See `AuditSource`."""
+        return self._own.quick_key()
+
+    def trainable(self) -> Sequence[bool]:
+        """See `AuditSource`: of parts, whose flags count."""
+        self._settle()
+        return self._own.trainable()
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`: on any rank, at the record that is made."""
         if self._moved is None:
             raise RuntimeError("not all ranks could compare")
-        self.note_statistics()
+        self._own.moved(())  # it sees more than that
         return [each.name in self._moved for each in held]
 
     def begin(self) -> None:
@@ -123,7 +126,7 @@ class SpreadAudit(ModuleAudit):
         names = [name for name, flag in zip(self._sizes, moved, strict=True) if flag]
         for name in names:
             held = self._held.get(name)
-            own = self._own(name, held)
+            own = self._counts(name, held)
             counts = np.stack([own.differ, own.held, own.fingerprint, own.expected])
             ranks.total(counts)
             ranks.maximum(own.largest)
@@ -132,7 +135,7 @@ class SpreadAudit(ModuleAudit):
                 held.gathered = Channels(differ, all_held, own.largest, fingerprint, expected)
         self._moved = {*names}
 
-    def _own(self, name: str, held: _HeldPart | None) -> Channels:
+    def _counts(self, name: str, held: _HeldPart | None) -> Channels:
         try:
             if held is not None:
                 return held.own()
