@@ -1,4 +1,4 @@
-"""Whether numba measures: where it is installed, works, and isn't kept out."""
+"""Whether numba measures: if it is installed, works, and isn't switched off."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from tb_pastnet.core.memory_layout import MemoryLayout
 
 SWITCH = "PASTNET_FAST"
-"""Variable of the environment: 0 keeps numba out where it is installed."""
+"""Environment variable: 0 switches numba off."""
 
 
 def layouts(otherwise: str) -> Callable[[ChannelAxis, int], MemoryLayout | None]:
-    """Gives `core.memory_layout.layout_of`; where numba doesn't measure, what gives None for all.
+    """Returns `core.memory_layout.layout_of`, or, without numba, a function that returns None.
 
-    `otherwise` is what measures then, for the line that says why numba can't.
+    `otherwise` is what measures instead, for the log line with the reason.
     """
     if os.environ.get(SWITCH) == "0":
         return _nowhere
@@ -28,7 +28,7 @@ def layouts(otherwise: str) -> Callable[[ChannelAxis, int], MemoryLayout | None]
     except ModuleNotFoundError:  # the extra `fast` isn't installed
         return _nowhere
     except Exception as error:
-        text = "Could not use numba, so that %s measures: %s. Mend or remove it."
+        text = "Could not use numba, so %s is used instead: %s. Repair or remove it."
         logging.getLogger("tb_pastnet").warning(text, otherwise, error)
         return _nowhere
     return layout_of

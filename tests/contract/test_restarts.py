@@ -166,7 +166,7 @@ def test_two_processes_at_once_are_two_runs(tmp_path: Path) -> None:
         assert one.stdout is not None
         one.stdout.readline()
     said = [one.communicate("\n", timeout=120)[1] for one in both]
-    assert sum("another process records into" in text for text in said) == 1
+    assert sum("another process is recording into" in text for text in said) == 1
     runs = pastnet.read(tmp_path).runs
     assert list(runs) == ["a", "a/a_2"]
     for run in runs.values():

@@ -257,8 +257,8 @@ def test_a_lower_sparsity_gives_nothing_back_and_says_so(model, caplog):
         masks.prune_smallest(0.2)
     (record,) = caplog.records
     assert record.message == (
-        "Could not prune to a sparsity of 20.0%: expected that less is pruned, got 50.0% that is "
-        "so already, and stays. Regrow some of it first."
+        "Could not prune to a sparsity of 20.0%: expected less to be pruned, got 50.0% already, "
+        "and these stay. Regrow some of them first."
     )
     assert masks.sparsity() == 0.5
 

@@ -139,7 +139,7 @@ def test_names_elsewhere(masks):
 
 
 def test_everything_of_a_layer(masks):
-    text = "Could not prune 'one/kernel': expected that some of its 30 weights stay, got none, which cuts"
+    text = "Could not prune 'one/kernel': expected some of its 30 weights to stay, got none, which cuts"
     for prune in (
         lambda: masks.prune("one/kernel", kept=np.zeros((6, 5))),
         lambda: masks.prune("one/kernel", channels=range(5)),
@@ -160,7 +160,8 @@ def test_everything_of_a_layer(masks):
 def test_what_is_pruned_cannot_be_frozen(masks):
     masks.prune("one/kernel", channels=[1])
     text = (
-        "Could not freeze 'one/kernel': expected weights that are kept, got 6 that are all pruned"
+        "Could not freeze 'one/kernel': expected weights that aren't pruned, got 6 that are all "
+        "pruned"
     )
     with pytest.raises(InvalidArgument, match=text):
         masks.freeze("one/kernel", channels=[1])
