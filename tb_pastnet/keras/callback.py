@@ -25,14 +25,14 @@ from tb_pastnet.record.scalars import Log
 class PastNetCallback(keras.callbacks.Callback):
     """Records per channel how far the model is from its past values, for the PastNet tab.
 
-    Losses and weights are bit-identical with and without it, also with `steps_per_execution`,
+    Losses and weights are bit-identical with and without it, even with `steps_per_execution`,
     `jit_compile`, mixed precision and gradient accumulation. Under `steps_per_execution=k` it sees
-    every k-th step. Steps are the optimizer's, counted in batches, so that a resumed training goes
-    on where it stopped. One callback may serve several calls of `fit`; steps also go on after a new
+    every k-th step. Steps are the optimizer's, counted in batches, so a resumed training goes on
+    where it stopped. One callback may serve several calls of `fit`; steps also continue after a new
     `compile` in between, as after changing what is trainable.
 
     Args:
-        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
+        logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
             `docs/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
             `runs/{trial}`: the next that is free.
         every: a record is due where `step // every` grows, at the first step, and at the last of a
@@ -48,13 +48,13 @@ class PastNetCallback(keras.callbacks.Callback):
         probe_every: records from one evaluation of the probe to the next.
         budget: the share of the training's time that recording may take, as of `Recorder`.
         on_violation: "log" or a function, as of `Recorder`, or "stop": `fit` ends after the batch.
-        follows: weights that something else than the optimizer moves on purpose, such as a target
+        follows: weights that anything but the optimizer moves on purpose, such as a target
             network, as of `Recorder`.
         log: a function that gets the numbers of each record and its step, as of `Recorder`.
         exit_timeout: seconds that the end of the program waits for a store, as of `Recorder`.
 
     Raises:
-        InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the model is
+        InvalidArgument: `every`, `past` or `budget` is invalid. What concerns the model is
             checked, and raises as in `Recorder`, when `fit` begins.
 
     Example:
@@ -136,7 +136,7 @@ class PastNetCallback(keras.callbacks.Callback):
         """Waits for the first batch: a callback after this one may still restore a backup."""
         self._begun = False
 
-    @metered("Could not see what is held")
+    @metered("Could not look at held weights")
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Sees what is held before the next step; within an epoch each record call does."""
         fit = self.params or {}  # a loop of a user's own may give none
@@ -145,7 +145,7 @@ class PastNetCallback(keras.callbacks.Callback):
             self.recorder.observe()
 
     def on_train_batch_begin(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
-        """Remembers where an execution begins; before the first, begins a log or goes on."""
+        """Remembers where an execution begins; before the first, begins a log or continues."""
         self._begin = batch
         if not self._begun:
             self._begun = True
@@ -180,7 +180,7 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @metered("Could not write records")
     def on_train_end(self, logs: Mapping[str, float] | None = None) -> None:
-        """Writes what waits, and tells what there is; another `fit` may go on."""
+        """Writes what waits, and shows what there is; another `fit` may continue."""
         self._count.rest(self._trained)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
@@ -221,6 +221,6 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @noted("Could not record the model")
     def _start_late(self) -> None:
-        # Training runs, so that nothing may raise any more.
+        # Training runs, so nothing may raise any more.
         if self._recorded is not self._trained:
             self._start()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class KerasSource(Source):
-    """A network of TensorFlow; past copies lie beside its variables."""
+    """A network of TensorFlow; past copies are next to its variables."""
 
     packages = ("tensorflow", "tensorflow-cpu", "keras")
 
@@ -48,7 +48,7 @@ class KerasSource(Source):
         taken = {stack.members for stack in fused}
         rest = [stack for stack in every if stack.members not in taken]
         members = [member for stack in (*fused, *rest) for member in stack.members]
-        # Where each weight lies among those of the stacks, and each of its channels.
+        # Where each weight is among those of the stacks, and each of its channels.
         self._places = np.argsort(members)
         self._order = channel_order(axes, members)
         beside = rate if isinstance(rate, LearningRate) else LearningRate()
@@ -161,7 +161,7 @@ def reading(fitted: Sequence[Stack], rate: LearningRate) -> Callable[[], list[An
     run = EAGER.function(lambda: [*(stack.read() for stack in fitted), *rate.tensors()])
 
     def read() -> list[Any]:
-        # Views of what TensorFlow holds: nothing is copied, and training, which goes on once they
+        # Views of what TensorFlow holds: nothing is copied, and training, which continues once they
         # are let go, doesn't have to either.
         tensors = run()
         rate.hear(tensors[len(fitted) :])

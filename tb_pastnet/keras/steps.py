@@ -15,7 +15,7 @@ class BatchCount:
 
     The optimizer counts its updates, which survive a resume; batch numbers don't. Under gradient
     accumulation it counts one update for several batches. A new `compile` gives a new optimizer,
-    which counts from 0, but the same weights, so that the count goes on.
+    which counts from 0, but the same weights, so the count continues.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class BatchCount:
 
     def advance(self, model: Model, batches: int) -> int:
         """Counts on after as many batches as Keras says that an execution had."""
-        # It may end early with its epoch. Where the optimizer counts batches, it knows better.
+        # It may end early with its epoch. If the optimizer counts batches, it knows better.
         several = batches > 1 or getattr(model, "steps_per_execution", 1) != 1
         updates = self._updates(model) if several and _accumulation(model) == 1 else None
         counted = 0 if updates is None else updates - self.step
@@ -65,7 +65,8 @@ class BatchCount:
     def _updates(self, model: Model) -> int | None:
         """Batches that the optimizers have seen, in whole updates; None if none counts.
 
-        Of several that step the slowest counts: a WGAN's critic steps more often than once a batch.
+        For several that step the slowest counts: a WGAN's critic steps more often than once a
+        batch.
         """
         optimizers = optimizers_of(model)
         if not optimizers:

@@ -48,7 +48,7 @@ def differs(variable: tf.Variable) -> bool:
 
 
 def copies(variable: tf.Variable) -> tuple[tf.Variable, ...]:
-    """Of a tf.Variable, all that a strategy has made of it; or itself."""
+    """For a tf.Variable, all that a strategy has made of it; or itself."""
     if not isinstance(variable, tf.distribute.DistributedValues):
         return (variable,)
     return tuple(variable.distribute_strategy.experimental_local_results(variable))

@@ -1,4 +1,4 @@
-"""Summary calls into a user's own tf.summary writer, beside `tf.summary.scalar`."""
+"""Summary calls into a user's own tf.summary writer, next to `tf.summary.scalar`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def channels(
 
     Works eagerly and in a tf.function, under name scopes and `tf.summary.record_if`, as other
     summary calls do. It can't be compiled by XLA: under `jit_compile=True` TensorFlow raises, so
-    call it beside the compiled step. A writer of TensorFlow neither reports what it loses nor
+    call it next to the compiled step. A writer of TensorFlow neither reports what it loses nor
     survives kill -9; use `Recorder` where that matters.
 
     Args:
@@ -42,7 +42,7 @@ def channels(
             shows it as that of the step before.
         trainable: trainable mask, 1 lets the update through and 0 = frozen: of the same shape, or
             one number for all. None: all trainable.
-        kept: kept mask, 1 lets the weight through and 0 = pruned; likewise.
+        kept: kept mask, 1 lets the weight through and 0 = pruned; in the same way.
         channel_axis: the axis that numbers the channels, or several to be numbered together.
         step: the step; None takes `tf.summary.experimental.get_step()`.
 

@@ -1,4 +1,4 @@
-"""Weights that are spread over ranks: what of each lies here, and of which channels it is."""
+"""Weights spread over ranks: the local part of each, and its channels."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tb_pastnet.torch.module_weights import TorchWeight
 
 @dataclass(frozen=True)
 class Part:
-    """What lies on this rank of a weight, as a weight of its own.
+    """The part of a weight on this rank, as a weight itself.
 
-    Its channels are no coarser than those of the whole: where gates, heads or groups lie one behind
-    the other they are rows, several of which make a channel.
+    Its channels are no coarser than those of the whole: if gates, heads or groups follow one
+    another, they are rows, several of which make a channel.
 
     Attributes:
         weight: the part.
-        channels: of each of its channels the channel of the whole weight that it belongs to.
+        channels: for each of its channels the channel of the whole weight that it belongs to.
         total: how many channels the whole weight has.
     """
 
@@ -35,13 +35,13 @@ class Part:
 
 
 def is_sharded(weight: TorchWeight) -> bool:
-    """Whether ranks have other elements of it, so that all have to take part in a record."""
+    """Whether ranks have different elements of it, so all have to take part in a record."""
     tensor = weight.entry.stored
     return is_spread(tensor) and any(each.is_shard() for each in tensor.placements)
 
 
 def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict[str, Part]:
-    """By name the parts on this rank. What isn't spread counts on the `first` rank alone.
+    """The parts on this rank, by name. Weights that aren't spread count only on the `first` rank.
 
     Raises InvalidArgument if a weight isn't cut along one axis over all ranks.
     """
@@ -55,7 +55,7 @@ def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict
 
 
 def _placement(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:
-    """The axis that is cut, and where this rank's rows begin; None if each rank has all."""
+    """The axis that is cut, and the first row of this rank; None if each rank has all."""
     tensor = weight.entry.stored
     if not is_spread(tensor):
         return None
@@ -75,7 +75,7 @@ def _placement(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:
 
 def _part(weight: TorchWeight, placement: tuple[int, int] | None) -> Part:
     stored = weight.entry.stored
-    # What isn't spread may have another shape than is stored, by a parametrization.
+    # A weight that isn't spread may differ from its stored shape, by a parametrization.
     shape = tuple(local_of(stored.detach()).shape) if is_spread(stored) else weight.shape
     axes, numbers = _numbered(weight.axis)
     if placement is not None and placement[0] in axes:

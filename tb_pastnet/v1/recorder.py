@@ -42,8 +42,8 @@ class Recorder(Recording):
         logdir: the run's directory, local or of one of TensorFlow's file systems.
         variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
             names to variables. None: all that are trained, and moving averages of their layers.
-        every: a record is due where `step // every` grows, and at the first step; at the last one
-            where `expect_end` tells it.
+        every: a record is due when `step // every` grows, at the first step, and at the last if
+            `expect_end` announces it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (at `restart`), or k (k steps before).
         channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`. Without one
@@ -55,8 +55,8 @@ class Recorder(Recording):
         budget: the share of the training's time that recording may take, as of `pastnet.Recorder`.
 
     Raises:
-        InvalidArgument: the graph is finalized, nothing is left to record, or `every`, `past`, an
-            axis, the learning rate, the masks or `budget` can't be used.
+        InvalidArgument: the graph is finalized, there is nothing to record, or `every`, `past`, an
+            axis, the learning rate, the masks or `budget` is invalid.
         UnknownName: a name fits no variable, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -108,7 +108,7 @@ class Recorder(Recording):
 
     @metered()
     def record(self, step: int, session: tf.Session | None = None) -> None:
-        """Tells that an update was made. Call it after each: it knows when a record is due.
+        """Call this after each update: it makes a record when one is due.
 
         In a session for which `restart` wasn't called, the first call takes its place.
         """
@@ -177,8 +177,8 @@ def _scalar(source: RateSource) -> Any:
 class RecorderHook(tf.train.SessionRunHook):
     """Records the steps of a MonitoredTrainingSession, by its global step.
 
-    Losses and weights are bit-identical with and without it. Where the session is made anew after a
-    failure, or from a checkpoint, a new lineage goes on at the step that was restored.
+    Losses and weights are bit-identical with and without it. If the session is made again after a
+    failure, or from a checkpoint, a new lineage continues at the step that was restored.
 
     Its arguments are those of `pastnet.v1.Recorder`, which is made when the session begins.
 
@@ -186,7 +186,7 @@ class RecorderHook(tf.train.SessionRunHook):
         recorder: the Recorder, None before the session begins.
 
     Raises:
-        InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the graph is
+        InvalidArgument: `every`, `past` or `budget` is invalid. What concerns the graph is
             checked when the session begins.
 
     Example:

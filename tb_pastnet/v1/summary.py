@@ -1,4 +1,4 @@
-"""Summary ops for `tf.compat.v1.summary.FileWriter`, beside `tf.summary.scalar`."""
+"""Summary ops for `tf.compat.v1.summary.FileWriter`, next to `tf.summary.scalar`."""
 
 from __future__ import annotations
 

@@ -150,7 +150,10 @@ def test_an_upload_that_ends_while_python_does_leaves_the_exit_code(
     google.fault = fault
     with started(f"gs://bucket/{client}/{delay}", "failed", 0.2, client) as training:
         assert training.stderr is not None
-        assert any("Dropped 40 records that could not be written within 0.2 seconds" in line for line in training.stderr)
+        assert any(
+            "Dropped 40 records that could not be written within 0.2 seconds" in line
+            for line in training.stderr
+        )
         given_up.set()
         _, err = training.communicate(timeout=120)
     assert training.returncode == 3, err

@@ -113,7 +113,7 @@ class VariableRecorder(Recording):
         )
 
     def steps_of(self, optimizer: keras.optimizers.Optimizer) -> int:
-        """How many updates an optimizer has made, also where its variables are out."""
+        """How many updates an optimizer has made, even where its variables are out."""
         return int(self._values.read(optimizer.iterations))
 
     def expect_update(self) -> None:

@@ -40,7 +40,7 @@ class Values:
         }
 
     def read(self, variable: Variable) -> Array:
-        """The values of a keras.Variable now: a view, where they lie in this machine's memory."""
+        """The values of a keras.Variable now: a view, where they are in this machine's memory."""
         model = self._model
         state = getattr(model, "_jax_state", None)
         if state and not model._jax_state_synced and id(variable) in self._apart:

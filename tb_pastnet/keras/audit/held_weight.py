@@ -25,8 +25,8 @@ class HeldWeight:
     """A weight that is held, in part by its masks or whole by Keras's `trainable=False`.
 
     What `trainable=False` holds needs a copy of the weight, its `reference`, made when the flag is
-    first seen and given up when it is set back; masks bring their own. Where its `version` grows, a
-    compiled comparison has to be made anew.
+    first seen and dropped when it is set back; masks bring their own. If its `version` grows, a
+    compiled comparison has to be made again.
     """
 
     def __init__(self, weight: TFWeight) -> None:
@@ -46,7 +46,7 @@ class HeldWeight:
 
     @cached_property
     def here(self) -> bool:
-        """Whether the values lie in this machine's memory."""
+        """Whether the values are in this machine's memory."""
         return "CPU" in str(self.value().device)
 
     @cached_property

@@ -35,7 +35,7 @@ _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 class ModelAudit(AuditSource):
     """Compares what is held: in NumPy in this machine's memory, on an accelerator where it lies.
 
-    There all are compared in one compiled function, which is made anew when others are held.
+    There all are compared in one compiled function, which is made again when others are held.
     """
 
     def __init__(

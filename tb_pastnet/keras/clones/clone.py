@@ -65,7 +65,7 @@ def clone_network(
 
     Neither code that built it nor a saved file is needed. The copy computes the same and shares no
     state with the original: train it, save it, or delete the original. A copy that uses a variable
-    of the original is refused. Layers are also traced beside the original, and the graphs compared
+    of the original is refused. Layers are also traced next to the original, and the graphs compared
     operation by operation: what isn't the same is refused too.
 
     - Symbolic tensors: the layers between `inputs` and `outputs` are made again from their configs,
@@ -78,8 +78,8 @@ def clone_network(
     Args:
         inputs: one KerasTensor or a list or dict of them, also intermediate ones; or the model or
             function.
-        outputs: KerasTensors likewise; None for a model or function.
-        weights: "copy": the values of all variables. "fresh": drawn anew by the layers' own
+        outputs: KerasTensors in the same way; None for a model or function.
+        weights: "copy": the values of all variables. "fresh": drawn again by the layers' own
             initializers; what `adapt` learned is kept, masks and frozen values too.
         initializer: with weights="fresh": draws the trainable variables, as a keras initializer or
             a function of `shape` and `dtype`. A function has no layers, and so it has to be given;

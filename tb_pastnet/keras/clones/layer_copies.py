@@ -19,7 +19,7 @@ from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.model.tf_variable import tf_variable
 
 _ADDED = ("name", "trainable", "dtype")
-"""Of a config; set on the copy otherwise."""
+"""For a config; set on the copy otherwise."""
 
 Initializer = Callable[..., Any]
 
@@ -31,7 +31,7 @@ class LayerCopies:
         self.pairs: list[Pair] = []
         # Variables that no layer owns and that calls take.
         self.loose: list[Pair] = []
-        # With the original, so that no other object gets its id.
+        # With the original, so no other object gets its id.
         self._copies: dict[int, Pair] = {}
         self._owners: dict[int, keras.layers.Layer] = {}
 
@@ -292,7 +292,7 @@ def layer_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
 def take_over(pairs: Iterable[Pair], *, saved: bool) -> None:
     """Takes over what layers hold other than in variables, by their own ways of being saved.
 
-    Where not all is `saved`, that is only what `adapt` learned, such as vocabularies: no
+    If not all is `saved`, that is only what `adapt` learned, such as vocabularies: no
     initializer draws that.
     """
     for layer, copy in pairs:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Libraries: TypeAlias = Sequence[Mapping[str, FunctionDef]]
 
 Pair = tuple[Any, Any]
-"""Of an original its layer or variable, and that in its place in a copy."""
+"""For an original its layer or variable, and that in its place in a copy."""
 
 CLONE_FUNCTION = "clone a function: clone_network(tf.function(model), example=batch)."
 """What works without configs."""
@@ -48,7 +48,7 @@ _SHARING_HINT = (
 _ONE_COPY = "one copy, as layers share it"
 
 _BESIDES = frozenset({"config_proto", "container", "executor_type", "seed", "seed2", "shared_name"})
-"""Attributes that say how and where, or that TensorFlow numbers anew for each graph."""
+"""Attributes that say how and where, or that TensorFlow numbers again for each graph."""
 
 _MODES = (None, True)
 """The values of `training` that a network is called with."""
@@ -236,7 +236,7 @@ def pair_captures(first: ConcreteFunction, second: ConcreteFunction) -> list[tup
     """Which of what one function captures takes the place of what the other captures.
 
     They come as numbers in `captured_inputs` of both. Types, settings, constants and wiring of all
-    operations have to be equal, also in called functions; names and seeds don't count, nor does
+    operations have to be equal, even in called functions; names and seeds don't count, nor does
     what no result or side effect depends on.
     """
     bodies = [_of_concrete(concrete) for concrete in (first, second)]
@@ -351,7 +351,7 @@ class _Pairing:
         return min(places) >= self._first.bound or places[0] == places[1]
 
     def _inputs(self, name: str, twin: str) -> Iterator[tuple[str, str]]:
-        """The inputs of a node and of its twin, which are equal but for these."""
+        """The inputs of a node and of its twin, which are equal except for these."""
         node, twin_node = self._first.nodes[name], self._second.nodes.get(twin)
         if twin_node is None or not self._equal(node, twin_node):
             raise Differs(name)
@@ -361,7 +361,7 @@ class _Pairing:
         return zip(inputs, twin_inputs, strict=True)
 
     def _equal(self, node: NodeDef, twin: NodeDef) -> bool:
-        """Whether two nodes are the same but for their inputs."""
+        """Whether two nodes are the same except for their inputs."""
         if node.op != twin.op:
             return False
         if node.op == "Placeholder":

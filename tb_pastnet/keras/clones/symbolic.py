@@ -80,7 +80,7 @@ def part_between(inputs: Nest, outputs: Nest, *, unused: bool = False) -> Symbol
 
 def origin(tensor: keras.KerasTensor) -> Any:
     """The call that made a KerasTensor; None of one that is made by hand."""
-    # No public name tells how Keras's symbolic tensors hang together.
+    # No public name shows how Keras's symbolic tensors hang together.
     history = getattr(tensor, "_keras_history", None)
     if history is None or history.operation is None:
         return None

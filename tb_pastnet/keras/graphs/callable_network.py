@@ -73,7 +73,7 @@ def _of_keras(model: keras.layers.Layer) -> CallableNetwork:
 def own_losses(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
     """Keeps what `add_loss` collected in layers, and those inside, apart from a trace's losses."""
     every = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
-    # No public names: `losses` is made anew from these.
+    # No public names: `losses` is made again from these.
     parts = [getattr(layer, part) for layer in every.values() for part in ("_losses", "_loss_ids")]
     contents = [type(part)(part) for part in parts]
     for part in parts:
@@ -92,7 +92,7 @@ def _listed(network: tf.Module) -> dict[str, Found]:
     seen: set[int] = set()
     by_holder = (variable_entry(tf_variable(holder), holder) for holder in network.variables)
     for entry in (*find_variables(network), *by_holder):
-        # Of a layer that owns its masks the trained weight lies inside.
+        # Of a layer that owns its masks the trained weight is inside.
         variable = entry.variable
         if not isinstance(variable, tf.Variable):
             variable = getattr(variable, "variable", None)
@@ -137,7 +137,7 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        # Made anew each time: one tf.function would keep every trace that was ever made.
+        # Made again each time: one tf.function would keep every trace that was ever made.
         return tf.function(function)(*args, **kwargs)
 
     return call

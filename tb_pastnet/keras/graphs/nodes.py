@@ -1,7 +1,7 @@
 """The nodes of a graph: what they need, which functions they call, and what they do with state.
 
 Variables, lookup tables and iterators all come into a graph as resource handles. Only the
-operations that take a handle tell what it is, and whether they write to it.
+operations that take a handle show what it is, and whether they write to it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def library_of(definition: GraphDef) -> dict[str, FunctionDef]:
 
 
 def called_functions(graph: tf.Graph, operations: Iterable[tf.Operation]) -> dict[str, FunctionDef]:
-    """The definitions of all functions that operations call, by name, also from within others."""
+    """The definitions of all functions that operations call, by name, even from within others."""
     names = [reference.name for each in operations for reference in called(each.node_def)]
     if not names:
         return {}
@@ -124,14 +124,14 @@ def called_functions(graph: tf.Graph, operations: Iterable[tf.Operation]) -> dic
 
 
 def operation_types(concrete: ConcreteFunction) -> frozenset[str]:
-    """The types of all operations of a function, also in the functions that it may call."""
+    """The types of all operations of a function, even in the functions that it may call."""
     definition = concrete.graph.as_graph_def()
     bodies = (definition.node, *(each.node_def for each in definition.library.function))
     return frozenset(node.op for nodes in bodies for node in nodes)
 
 
 def uses(concrete: ConcreteFunction) -> list[dict[str, str]]:
-    """The types of operations, and one's name, that take each captured tensor, also in functions.
+    """The types of operations, and one's name, that take each captured tensor, even in functions.
 
     An operation that calls functions in a way that isn't known stands for itself.
     """

@@ -110,9 +110,9 @@ class Trace:
 
 
 class Tracer:
-    """Traces a network anew where no trace that it has fits the inputs.
+    """Traces a network again where no trace that it has fits the inputs.
 
-    A trace is made for the shapes that are first seen, as many layers need to know them. Where only
+    A trace is made for the shapes that are first seen, as many layers need to know them. If only
     the sizes of batches differ, the next one is for any size, if the network can be traced so.
     Specs with None in their shapes are traced as they are.
     """
@@ -234,7 +234,7 @@ def _deleted() -> InvalidArgument:
 
 
 class _Signature(NamedTuple):
-    """What a network is called with, but for the shapes of dense tensors."""
+    """What a network is called with, except for the shapes of dense tensors."""
 
     key: Hashable  # equal for arguments that are called alike
     pattern: Any  # the nest of the arguments, without them
@@ -344,7 +344,7 @@ class TemporaryVariable:
         with tf.init_scope():
             self._nothing = tf.zeros([0], variable.dtype)
             initial = variable.read_value() if kept else self._nothing
-            # Only without a shape of its own can it be emptied.
+            # Only without its own shape can it be emptied.
             shape = variable.shape if kept else tf.TensorShape(None)
 
             def make() -> tf.Variable:
@@ -364,7 +364,7 @@ class TemporaryVariable:
 
 
 class Scratch:
-    """Takes what a network writes, so that the current values stay; TensorFlow doesn't save it."""
+    """Takes what a network writes, so the current values stay; TensorFlow doesn't save it."""
 
     def __init__(self, *, kept: bool) -> None:
         self._kept = kept

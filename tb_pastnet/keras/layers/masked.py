@@ -32,12 +32,12 @@ Packed = Mapping[str, Mapping[str, str]]
 class Masked(keras.layers.Wrapper):
     """A layer whose single weights can be pruned and frozen.
 
-    Its masks are a part of it, other than those of `Masks`, which stand beside a model that is
+    Its masks are a part of it, other than those of `Masks`, which stand next to a model that is
     built already: they need no optimizer, go into SavedModel exports, and `clone_model` takes them
     along. The layer inside computes with where(T, K1, K2), see `MaskedWeight`. What is held stays
     bit-identical under every optimizer. Regularizers and constraints see the effective weights too.
 
-    A change takes effect at once, also in a `fit` or `predict` that is compiled already. After
+    A change takes effect at once, even in a `fit` or `predict` that is compiled already. After
     each change K1 equals the effective weights; between, the optimizer may move it where the
     weights are held. So read `masked_weight(name).numpy()`, not `get_weights()`, which lists K1.
 
@@ -79,7 +79,7 @@ class Masked(keras.layers.Wrapper):
         settings.setdefault("dtype", layer.dtype_policy)
         super().__init__(layer, **settings)
         self.supports_masking = layer.supports_masking
-        # What trackers of Keras and TensorFlow shall not look into.
+        # What trackers of Keras and TensorFlow should not look into.
         self._masks = SimpleNamespace(given=dict(masks or {}), weights={})
 
     def build(self, input_shape: Any = None) -> None:
@@ -268,13 +268,13 @@ class MaskedWeight(WeightMasks):
     """One weight of a layer, with its masks: K = where(T, K1, K2), `tf.convert_to_tensor(weight)`.
 
     K1 is the variable that the optimizer trains, K2 what is held: zero where it is pruned, the
-    value of then where it is frozen. T lets K1 through. The layer computes with K, so that whatever
+    value of then where it is frozen. T lets K1 through. The layer computes with K, so whatever
     moves K1 (momentum, weight decay, moving averages) never moves what is held. Masks and K2 are
     variables: a step that is traced already sees each change.
 
     Attributes:
         name: of the weight in its layer, such as "kernel".
-        weight: the keras.Variable that is trained. Where elements are held, it may hold anything.
+        weight: the keras.Variable that is trained. If elements are held, it may hold anything.
         version: grows with every command; loading weights changes masks without it.
     """
 
@@ -366,12 +366,12 @@ class MaskedWeight(WeightMasks):
         return StoredMasks(self.kept, np.array(self._through.numpy()), np.array(self._held.numpy()))
 
     def write(self, kept: Mask, trainable: Mask) -> None:
-        """See `WeightMasks`. What is let through goes on from the effective values."""
+        """See `WeightMasks`. What is let through continues from the effective values."""
         subject = f"the masks of {self.label!r}"
         check_agreed(self.variable, subject, kept, trainable)
         value = self.numpy()
         value = np.where(kept, value, np.zeros((), value.dtype))
-        # What is let through goes on from here, whatever the optimizer did to it meanwhile.
+        # What is let through continues from here, whatever the optimizer did to it meanwhile.
         self.weight.assign(value)
         self._held.assign(value)
         self._kept.assign(kept)
@@ -379,7 +379,7 @@ class MaskedWeight(WeightMasks):
         self.version += 1
 
     def renew(self, elements: Mask) -> None:
-        """See `WeightMasks`. The trained variable's slots went on while the element was held."""
+        """See `WeightMasks`. The trained variable's slots continued while the element was held."""
 
 
 class _Regularizer(keras.regularizers.Regularizer):

@@ -1,4 +1,4 @@
-"""What masks can't hold: something else than they and the optimizer makes a layer's values."""
+"""What masks can't hold: anything but they and the optimizer makes a layer's values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REFUSES = "_pastnet_refuses"
 
 
 def refuse_weight(weight: TFWeight) -> None:
-    """Raises where masks beside a model would not hold what the layer of a weight computes with."""
+    """Raises if masks on the optimizer would not hold what a weight's layer computes with."""
     for holder in weight.found.around:
         if isinstance(holder, keras.layers.SpectralNormalization):
             expected, got = "a weight that an optimizer writes", "one that its layer writes"
@@ -52,7 +52,7 @@ def refuse_lora(layer: keras.layers.Layer, name: str, masks: VariableMasks) -> N
 
 
 def refuse_layer(layer: keras.layers.Layer) -> None:
-    """Raises where a layer computes with something else than its weights as they are read."""
+    """Raises where a layer computes with anything but its weights as they are read."""
     if not isinstance(layer, keras.layers.Layer):
         raise InvalidArgument(
             f"Could not mask {layer!r:.60}: expected a Keras layer, got {type(layer).__name__}. "

@@ -1,1 +1,1 @@
-"""Masks beside a model that is built: they hold its weights on the optimizer."""
+"""Masks next to a model that is built: they hold its weights on the optimizer."""

@@ -21,7 +21,7 @@ ATTRIBUTE = "_pastnet_masks"
 
 
 def attach(model: Any, state: MaskState) -> None:
-    """Keeps the masks with the model, so that they are saved with it."""
+    """Keeps the masks with the model, so they are saved with it."""
     if not isinstance(model, keras.layers.Layer | tf.Module):
         return
     try:
@@ -42,7 +42,7 @@ def attached(model: Any) -> MaskState | None:
 
 
 def carry(model: Any) -> MaskState | None:
-    """Lets a model carry the masks of its weights, whoever made them; None if there are none."""
+    """Lets a model carry the masks of its weights, anyone who made them; None if there are none."""
     state = attached(model)
     if state is None and any(MASKS.of(tf_variable(each)) is not None for each in model.variables):
         state = MaskState(model)
@@ -51,7 +51,7 @@ def carry(model: Any) -> MaskState | None:
 
 
 def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable | None]:
-    """Gives the masks of some weights of a model, whoever made them; None if there are none.
+    """Gives the masks of some weights of a model, anyone who made them; None if there are none.
 
     It is asked at each step.
     """

@@ -38,7 +38,7 @@ class MaskEnforcer:
         self._latest: weakref.ref[Hook] | None = None
 
     def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
-        """Holds from now on, whoever updates the weights."""
+        """Holds from now on, anyone who updates the weights."""
         optimizers = optimizers_of(self._model) if optimizer is None else [optimizer]
         if not all(isinstance(each, keras.optimizers.Optimizer) for each in optimizers):
             raise InvalidArgument(

@@ -21,7 +21,7 @@ _WEIGHTS = "model.weights.h5"
 def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
     """Loads a model as `keras.models.load_model` does, and the masks that were saved with it.
 
-    Whether masks and held values came back bit-identical is told by `Masks(model).resumed`; where
+    Whether masks and held values came back bit-identical is told by `Masks(model).resumed`; if
     some didn't, it is logged as well.
 
     Args:

@@ -1,4 +1,4 @@
-"""The masks of a model, kept beside it: saved with it, hidden from its variables.
+"""The masks of a model, kept next to it: saved with it, hidden from its variables.
 
 What derives from Keras's Loss is saved in .keras and .weights.h5 files, and a PythonState in
 checkpoints of TensorFlow; but it is neither among a model's variables nor in the way of a stock
@@ -41,7 +41,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         weights = network(model)
         MaskTable.__init__(self, weights.everything, MASKS, self._made)
         keras.losses.Loss.__init__(self, name="pastnet_masks")
-        # Trackers shall not look into it: check sums of a file, what they were compared to, keeper.
+        # Trackers should not look into it: check sums of a file, what they were compared to,
+        # keeper.
         self._loaded = SimpleNamespace(sums=None, resumed=None, keeper=None)
         self._seen = SimpleNamespace(model=model, variables=_variables(model))
         self.origin = weights.origin()

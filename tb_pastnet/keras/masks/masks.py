@@ -28,10 +28,10 @@ class Masks(MaskCommands):
     momentum, clipping, moving averages, gradient accumulation and loss scaling. Held gradients are
     zeroed before clipping. Masks are of weights: this is a view of those that the model has now.
 
-    A change takes effect at once, also in steps that are traced; after a variable's first mask a
-    step of your own has to be traced again, which `fit` does by itself. The masks are saved with
-    the model (.keras, .weights.h5, tf.train.Checkpoint), and copied and pickled with it;
-    `pastnet.load_model` brings them back.
+    A change takes effect at once, even in steps that are traced; after a variable's first mask your
+    own step has to be traced again, which `fit` does by itself. The masks are saved with the model
+    (.keras, .weights.h5, tf.train.Checkpoint), and copied and pickled with it; `pastnet.load_model`
+    brings them back.
 
     Under a MultiWorkerMirroredStrategy make them, and call what changes them, in every worker: what
     would set other masks than another worker is an error, in all of them.
@@ -46,7 +46,7 @@ class Masks(MaskCommands):
 
     Attributes:
         kept: the kept mask of each variable by name, bool arrays; a copy at each access.
-        trainable: the trainable mask likewise. Pruned elements count as trainable.
+        trainable: the trainable mask in the same way. Pruned elements count as trainable.
         model: whose masks these are.
         state: what a Recorder reads, and what is saved with the model.
 
@@ -93,8 +93,8 @@ class Masks(MaskCommands):
         BatchNormalization go back as well, and so do the optimizer's slots, iterations and learning
         rate; slots of pruned weights are zero, and all are where the optimizer is another one.
 
-        "learning_rate" (Renda et al., 2003.02389): only iterations and learning rate go back, so
-        that a schedule replays; weights, statistics and slots stay.
+        "learning_rate" (Renda et al., 2003.02389): only iterations and learning rate go back, so a
+        schedule replays; weights, statistics and slots stay.
 
         Seeds of random layers stay in both.
 
@@ -114,7 +114,7 @@ class Masks(MaskCommands):
         return rewound
 
     def audit(self, step: int | None = None) -> list[Violation]:
-        """Compares what is held bitwise with what it was when it was held, and tells what moved.
+        """Compares what is held bitwise with what it was when it was held, and shows what moved.
 
         A Recorder does so at each record; this is for training without one. The first call, best
         before training, begins to gather what later ones know of causes.

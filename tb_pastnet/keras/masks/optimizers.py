@@ -1,13 +1,13 @@
 """Optimizers of Keras: what they keep of a variable, and the hook that holds masks.
 
-The hook stands on the `apply` of the class of all optimizers, so that whoever updates a variable
+The hook stands on the `apply` of the class of all optimizers, so anyone who updates a variable
 finds its masks. After each update it puts back what is held; loss scaling, gradient accumulation,
-clipping, weight decay, constraints and moving averages all lie inside. Held gradients are zeroed
+clipping, weight decay, constraints and moving averages all are inside. Held gradients are zeroed
 before they are clipped. That is exact for every optimizer of Keras, where masking gradients alone
 lets momentum, weight decay and averages through.
 
 Keras has no public way from a variable to its slots. They are the optimizer's lists with one entry
-for each variable, found by their length and shapes, so that a new optimizer's are found as well.
+for each variable, found by their length and shapes, so a new optimizer's are found as well.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def holding(original: Callable[..., None]) -> Callable[..., None]:
         variables = trained
         if trainable_variables is not None:
             variables = trainable_variables = list(trainable_variables)
-        # An overwriting average writes all variables, also those without a gradient.
+        # An overwriting average writes all variables, including those without a gradient.
         moved = {id(m): m for m in map(_enforced, [*variables, *trained]) if m is not None}
         if not moved and hook_of(self) is None:
             original(self, grads, trainable_variables)
@@ -73,7 +73,7 @@ def holding(original: Callable[..., None]) -> Callable[..., None]:
         hook = install(self)
         grads = list(grads)
         through = {key: tf.convert_to_tensor(masks.through) for key, masks in moved.items()}
-        # Not strict: Keras has an error of its own for too few gradients.
+        # Not strict: Keras has its own error for too few gradients.
         for number, (gradient, variable) in enumerate(zip(grads, variables, strict=False)):
             masks = _enforced(variable)
             if masks is not None and gradient is not None:

@@ -36,7 +36,7 @@ def _carrying(original: Callable[..., Any]) -> Callable[..., Any]:
             TRACED.add(self)
             carry(self)
         except Exception as error:
-            # Whoever trains or saves goes on: it isn't said that the model has masks of its own.
+            # Whoever trains or saves continues: it isn't said that the model has masks of its own.
             LOGGER.warning("Could not let a model carry the masks of its weights: %s", error)
         return original(self, *args, **kwargs)
 

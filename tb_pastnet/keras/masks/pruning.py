@@ -18,13 +18,13 @@ from tb_pastnet.keras.steps import BatchCount
 class PruningCallback(keras.callbacks.Callback):
     """Prunes the smallest weights step by step.
 
-    Place it before `PastNetCallback` in `callbacks=[…]`: Keras calls them in order, so that a
+    Place it before `PastNetCallback` in `callbacks=[…]`: Keras calls them in order, so a
     record shows the masks of its own step.
 
     It prunes after the batches whose number is a multiple of `every`, and after that of the
     schedule's end; at step 0 before the first batch. Under `steps_per_execution=k` it prunes at the
     end of the execution in which such a step lies. Steps are the optimizer's, counted in batches,
-    so that a resumed training goes on where it stopped, and prunes at once where its end has
+    so that a resumed training continues where it stopped, and prunes at once where its end has
     passed.
 
     Args:
@@ -32,8 +32,8 @@ class PruningCallback(keras.callbacks.Callback):
         schedule: `PolynomialDecay` or `OneShot`.
         every: batches from pruning to pruning.
         scope: "global" or "layer", as in `Masks.prune_smallest`.
-        structured: whether whole channels are pruned, likewise.
-        variables: which, likewise.
+        structured: whether whole channels are pruned, in the same way.
+        variables: which, in the same way.
 
     Raises:
         InvalidArgument: an argument can't be used. Pruning itself raises in `fit` what

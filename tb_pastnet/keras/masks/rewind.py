@@ -33,7 +33,7 @@ class Snapshot:
     Attributes:
         weights: the values of all floating variables by id, statistics too.
         optimizer: the values of the optimizer's variables in their order; none where it wasn't
-            built, so that its slots were all zero.
+            built, so its slots were all zero.
         step: the optimizer's `iterations`.
         origin: equal in runs whose weights come from the same initial values.
     """
@@ -152,7 +152,7 @@ def _rewind_slots(
 
 
 def _rewind_clock(optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot) -> None:
-    """Sets back the steps, so that a schedule replays, and a learning rate that is a variable."""
+    """Sets back the steps, so a schedule replays, and a learning rate that is a variable."""
     if optimizer is None:
         return
     optimizer.iterations.assign(snapshot.step)

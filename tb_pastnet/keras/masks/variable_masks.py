@@ -1,7 +1,7 @@
 """One variable's masks, and what holds its elements through an update of any optimizer.
 
 An element is free, frozen (held at its value) or pruned (held at zero). Two boolean variables say
-which: kept, and through for the free ones. They are variables, not tensors, so that a change is
+which: kept, and through for the free ones. They are variables, not tensors, so a change is
 seen by every step that is traced already.
 """
 
@@ -19,7 +19,7 @@ from tb_pastnet.keras.strategies import scope_of
 from tb_pastnet.record.masks.mask_table import MaskRegistry
 
 MASKS = MaskRegistry()
-"""Of all variables in this process: whoever updates one finds its masks here."""
+"""Of all variables in this process: anyone who updates one finds its masks here."""
 
 _MARK = "_pastnet_masks"
 
@@ -80,7 +80,7 @@ class VariableMasks:
         self.restore(self.variable, tf.convert_to_tensor(self.through), self.held_now())
 
     def let_be(self) -> None:
-        """Takes what is frozen as it was set by hand: an update shall not undo a loading."""
+        """Takes what is frozen as it was set by hand: an update should not undo a loading."""
         if self._before is None and self.held is not None:
             self._before = self.held.numpy()
         self._hold(self._frozen())

@@ -20,7 +20,7 @@ UNKNOWN = float("nan")
 class LearningRate:
     """Gives the learning rate of a step, NaN where none is known.
 
-    Where one variable holds it, that is read in the same call as the weights, where it costs
+    If one variable holds it, that is read in the same call as the weights, where it costs
     nothing more. Without a source, the rate is that of the optimizer the model is compiled with; of
     a model that holds several, or where several are given, that of all that make steps, where it is
     the same.

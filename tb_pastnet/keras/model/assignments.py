@@ -16,11 +16,11 @@ _ON_THE_WAY = ("keras.src.backend.common.", "keras.src.backend.tensorflow.core",
 
 
 def _nothing() -> None:
-    """Tells nobody."""
+    """Tells no one."""
 
 
 class _Counted:
-    """Stands for a method of one variable. An object, so that a deep copy binds to its own."""
+    """Stands for a method of one variable. An object, so a deep copy binds to its own."""
 
     def __init__(self, method: Any) -> None:
         self._method = method

@@ -1,6 +1,6 @@
 """The weight that a layer with LoRA matrices computes with: base + alpha / rank · A B.
 
-Hu et al. 2021, arXiv:2106.09685. Keras keeps base, A and B apart, and none of them tells whether
+Hu et al. 2021, arXiv:2106.09685. Keras keeps base, A and B apart, and none of them shows whether
 the layer learns: the base is frozen, and so would be its picture.
 """
 

@@ -1,6 +1,6 @@
 """Walks a model: its layers in forward order, and the variables that belong to each.
 
-Names are the path of layer names below the root, numbered anew within each parent, so that they are
+Names are the path of layer names below the root, numbered again within each parent, so they are
 the same in every process and after every load. `variable.path` is not: it changes on load.
 """
 
@@ -26,14 +26,14 @@ class Found:
 
     Attributes:
         layer: path of its layer; its own path for a variable of the root.
-        variable: the tf.Variable that holds it; on other backends of Keras the keras.Variable. Of a
-            layer that owns its masks what TensorFlow takes as the effective value, with the
+        variable: the tf.Variable that holds it; on other backends of Keras the keras.Variable. For
+            a layer that owns its masks what TensorFlow takes as the effective value, with the
             tf.Variable in its attribute of this name.
         types: names of the class and its bases for the table of channel axes.
         local_name: the layer's name in the layer around it.
         statistic: it isn't trained by gradients.
         given: what a user has of it: the keras.Variable, or else the tf.Variable.
-        around: the Keras layers that it lies in, the outermost first; where it is shared, of each
+        around: the Keras layers that it is in, the outermost first; if it is shared, of each
             place.
         paths: its names in Keras, first the one below the root.
         owner: the Keras layer whose path this is; None of variables elsewhere.
@@ -61,7 +61,7 @@ class Found:
     @property
     def flags(self) -> tuple[Any, ...]:
         """Whose `trainable` decides whether it is trained, as in Keras's `trainable_variables`."""
-        # A layer tells its variables when it is told; what lies between says nothing.
+        # A layer tells its variables when it is told; what is between says nothing.
         return () if self.statistic else (*self.around[:1], self.given)
 
     @property
@@ -207,7 +207,7 @@ def _names(parent: keras.layers.Layer, children: Sequence[Any]) -> list[str]:
 
 
 def _types(layer: keras.layers.Layer) -> tuple[str, ...]:
-    # A user's class with the name of one of Keras works otherwise: it carries its module's name.
+    # A user's class with the name of one of Keras works differently: it carries its module's name.
     return tuple(
         kind.__name__ if kind.__module__.partition(".")[0] == "keras" else full_name(kind)
         for kind in type(layer).__mro__
@@ -215,5 +215,5 @@ def _types(layer: keras.layers.Layer) -> tuple[str, ...]:
 
 
 def full_name(kind: type) -> str:
-    """With its module, so that it isn't taken for one of Keras."""
+    """With its module, so it isn't taken for one of Keras."""
     return f"{kind.__module__}.{kind.__qualname__}"

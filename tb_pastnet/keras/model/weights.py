@@ -133,7 +133,7 @@ def _called(entry: Found) -> Called:
 
 
 def _handles(entry: Found) -> tuple[object, ...]:
-    # Of a layer that owns its masks the variable lies inside.
+    # Of a layer that owns its masks the variable is inside.
     inner = getattr(entry.variable, "variable", None)
     variables = [entry.given, entry.variable, inner, held_by(entry.given)]
     return (*entry.around, *(each for each in variables if each is not None))

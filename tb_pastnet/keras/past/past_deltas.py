@@ -34,9 +34,9 @@ class PastDeltas(Shadows):
     **All that changes the variables has to happen inside of `step()`.** What changes one elsewhere
     would move its past along. That is noticed: the past of such a variable, and also inside of
     `step()` until it ends, is an error when it is read eagerly, and NaN in a tf.function. `sync`
-    begins anew.
+    begins again.
 
-    All methods work eagerly, in a tf.function and under XLA, but for calling a `PastNetwork`:
+    All methods work eagerly, in a tf.function and under XLA, except for calling a `PastNetwork`:
     under XLA that needs `PastVariables`. What that writes when it is called (statistics with
     `training=True`) is forgotten for variables that are kept as deltas. A checkpoint of the deltas
     has to be restored together with the current variables. See `docs/past_networks.md`.
@@ -180,7 +180,7 @@ def checksum(value: tf.Tensor) -> tf.Tensor:
         rest = _spread(tf.bitcast(flat[cut:], tf.int64))
     else:
         rest = tf.cast(tf.bitcast(flat[cut:], tf.int32), tf.int64)
-    # Each place counts with an odd factor of its own.
+    # Each place counts with its own odd factor.
     total = (
         _weighed(tf.reduce_sum(blocks, 1), 0, 2 * ACROSS)
         + _weighed(tf.reduce_sum(blocks, 0), 1, 2)

@@ -25,7 +25,7 @@ from tb_pastnet.keras.strategies import copies, primary, replicated
 
 
 class PastNetwork(tf.Module):
-    """A network as it was at the last sync, beside the current one and on the same input.
+    """A network as it was at the last sync, next to the current one and on the same input.
 
     `past(x)` is what the network would return with its past values. No gradient flows through it,
     and it leaves the network as it is: also the statistics of a BatchNormalization, seeds and the
@@ -116,7 +116,7 @@ class PastNetwork(tf.Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the network would return for its arguments with its past values, without gradients.
 
-        Of a Keras model `training` is False unless it is given.
+        For a Keras model `training` is False unless it is given.
 
         Raises:
             InvalidArgument: the network doesn't take these inputs, or it is now seen to hold state
@@ -223,7 +223,7 @@ class _Calls:
         self.name = network.name
         self._network = network
         self._tracer = Tracer(network.call, network.name)
-        # The tensors themselves too, so that no other can get their `id`.
+        # The tensors themselves too, so no other can get their `id`.
         self._shared = {id(handle): handle for owner in share for handle in _handles(owner)}
         # Of a variable in several replicas the first has the past, and no other is read.
         for entry in network.variables.values():
@@ -293,7 +293,7 @@ def _handles(shared: object) -> list[tf.Tensor]:
 
 
 def _resources(owner: object, depth: int = 2) -> Iterator[tf.Tensor]:
-    """The handles among an object's attributes, also of what a layer owns."""
+    """The handles among an object's attributes, even of what a layer owns."""
     for value in getattr(owner, "__dict__", {}).values() if depth else ():
         if isinstance(value, tf.Tensor):
             if value.dtype in STATE:

@@ -132,7 +132,7 @@ class Shadows(tf.Module):
     def delta(self) -> list[Any]:
         """Current minus past, one tensor a variable, in the variable's own dtype and shape.
 
-        Its gradient is that of the current variable. Of a bool variable it is True where the two
+        Its gradient is that of the current variable. For a bool variable it is True where the two
         differ.
 
         Raises:

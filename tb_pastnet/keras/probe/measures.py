@@ -20,13 +20,13 @@ _BINARY = {
     "binary_crossentropy": True,
     "binary_focal_crossentropy": True,
 }
-"""Crossentropies, and whether each element is a decision of its own."""
+"""Crossentropies, and whether each element is its own decision."""
 
 
 class Classes(NamedTuple):
     """How an output decides between classes.
 
-    Its last axis lists the classes, or each element is a decision of its own between two. Each
+    Its last axis lists the classes, or each element is its own decision between two. Each
     row along the last axis, or each element, counts as a sample.
     """
 
@@ -122,7 +122,7 @@ def classes_of(layers: Iterable[keras.layers.Layer], loss: object) -> Classes | 
     """How an output of these layers decides that is compiled with a loss, None for none.
 
     A softmax or sigmoid says that it does, whatever the loss is; without one, a crossentropy says
-    so. The classes lie along the last axis: a softmax over another one isn't taken for such.
+    so. The classes are along the last axis: a softmax over another one isn't taken for such.
     """
     for layer in layers:
         classes = _by_activation(layer)

@@ -176,7 +176,7 @@ def probe_batch(batch: Nest) -> ProbeBatch:
 
 
 def _fixed(leaf: object) -> object:
-    """A tensor that nobody else writes to; TensorFlow may share the memory of an array."""
+    """A tensor that no one else writes to; TensorFlow may share the memory of an array."""
     if isinstance(leaf, np.ndarray | np.generic):
         if leaf.dtype == object:
             raise refused("arrays of numbers or strings", "one of objects")
@@ -203,10 +203,10 @@ class _TracedPlace(NamedTuple):
 class _OutputTracer:
     """Traces a network so that it also returns what its layers return.
 
-    While tracing, `call` of each Keras layer is one that listens. What a layer returns within a
-    function of its own (the body of a loop, as of the cells of an RNN, or a nested tf.function)
-    can't be had outside of it: such a layer is left out. `places` are the layers of the last trace,
-    then its outputs.
+    While tracing, `call` of each Keras layer is one that listens. What a layer returns within its
+    own function (the body of a loop, as of the cells of an RNN, or a nested tf.function) can't be
+    had outside of it: such a layer is left out. `places` are the layers of the last trace, then its
+    outputs.
     """
 
     def __init__(self, network: Any, layers: Mapping[str, keras.layers.Layer]) -> None:
@@ -267,7 +267,7 @@ class _OutputTracer:
         return list(outputs.values())
 
     def _name(self, chain: Sequence[keras.layers.Layer]) -> str:
-        """Of an output: that of the layer which returns it, numbered as everywhere."""
+        """For an output: that of the layer which returns it, numbered as everywhere."""
         if not chain:
             return "output"
         last, network = chain[-1], self._network

@@ -115,7 +115,7 @@ def free_scope(scope: str, graph: tf.Graph, doing: str = DOING) -> str:
 
 
 def refuse_unneeded(names: Iterable[str], part: GraphPart, doing: str = DOING) -> None:
-    """Raises InvalidArgument for inputs that lie on no path to the outputs."""
+    """Raises InvalidArgument for inputs that are on no path to the outputs."""
     left = [repr(name) for name in names if name not in part.reached]
     if left:
         raise InvalidArgument(

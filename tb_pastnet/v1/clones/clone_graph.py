@@ -63,22 +63,22 @@ def clone_network(
 ) -> ClonedGraph:
     """Clones the part of a graph between some tensors and others, with variables of its own.
 
-    The copy lies in the same graph. It computes the same, has gradients, and shares no state with
-    its original. Its variables are in the same collections, so that
+    The copy is in the same graph. It computes the same, has gradients, and shares no state with
+    its original. Its variables are in the same collections, so
     `tf.global_variables_initializer`, a Saver and an optimizer find them. Updates of statistics
     (`UPDATE_OPS`) and losses (`REGULARIZATION_LOSSES`) are copied into the collections that list
     them, if they are made of the network alone.
 
-    Whatever the outputs need and that doesn't lie before the inputs is copied, in branches and
+    Whatever the outputs need and that doesn't are before the inputs is copied, in branches and
     loops of control flow v1 and v2.
 
     Args:
         inputs: one tensor or a nest of them, often placeholders, also intermediate ones.
-        outputs: likewise.
+        outputs: in the same way.
         scope: the full name scope of the copy: that of "net/w" is named "clone/net/w".
         new_inputs: what the copy is computed from, in the structure of `inputs`; None: the inputs.
         share: variables, tensors, operations and lookup tables that both use, or their names.
-        initial: "copy": the initial values are those of the originals. Where all variables of the
+        initial: "copy": the initial values are those of the originals. If all variables of the
             graph are initialized in one run, both get the same. "initializer": drawn afresh, with
             other seeds, the same in each process.
         session: a tf.Session in which the copy is initialized at once. None: that is left to you.

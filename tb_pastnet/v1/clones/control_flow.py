@@ -40,7 +40,7 @@ class Context(NamedTuple):
 
 
 def contexts(graph: tf.Graph) -> tuple[Context, ...]:
-    """The branches and loops of a graph, also those within others."""
+    """The branches and loops of a graph, including those within others."""
     return tuple(
         Context(frozenset(map(node_of, _inside(definition))), tuple(_named(definition)))
         for _, context in _roots(graph)

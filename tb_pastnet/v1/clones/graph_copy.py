@@ -1,6 +1,6 @@
 """Copies a part of a graph inside of that graph, with functions and gradients of its own.
 
-In the functions of v2's loops and branches a gradient adds outputs, so that two operations with the
+In the functions of v2's loops and branches a gradient adds outputs, so two operations with the
 same one can't both have gradients. Custom gradients close over tensors of the original.
 """
 
@@ -75,9 +75,9 @@ def copy_part(
 ) -> Copied:
     """Copies the operations of a checked part of a graph, with their gradients, into a scope.
 
-    The copy takes from outside what the part takes, but for what is `replaced` by a tensor of the
-    same dtype: of a variable its `storage`, by that of one of the same kind. `change` may change
-    the definition of each operation before it is made.
+    The copy takes from outside what the part takes, except for what is `replaced` by a tensor of
+    the same dtype: of a variable its `storage`, by that of one of the same kind. `change` may
+    change the definition of each operation before it is made.
     """
     pairs = list(replaced)
     copied = Copied({old.name: new for old, new in pairs}, {})

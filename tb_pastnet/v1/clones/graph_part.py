@@ -20,7 +20,7 @@ VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 """Types of the operations that hold variables."""
 
 _FOLLOWERS = (tf.GraphKeys.UPDATE_OPS, tf.GraphKeys.REGULARIZATION_LOSSES)
-"""The collections of what belongs to a network beside its outputs."""
+"""The collections of what belongs to a network next to its outputs."""
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
 
@@ -69,7 +69,7 @@ class GraphPart:
         return more
 
     def add(self, more: GraphPart) -> None:
-        """Takes in what lies beyond."""
+        """Takes in what is beyond."""
         self.operations |= more.operations
         self.variables |= more.variables
         self.reached |= more.reached & self.starts
@@ -92,7 +92,7 @@ class GraphPart:
         _check_functions(self.functions, doing)
 
     def _needs(self, operation: tf.Operation) -> list[tf.Operation]:
-        """Sorts an operation, and gives those that it needs of a part that goes on."""
+        """Sorts an operation, and gives those that it needs of a part that continues."""
         name = operation.name
         if name in self.operations or name in self.variables or name in self.lacking:
             return []
@@ -139,7 +139,7 @@ def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
 
 
 def can_be_copied(node: tf.NodeDef) -> bool:
-    """Whether the copy of an operation does the same as its original, beside it."""
+    """Whether the copy of an operation does the same as its original, next to it."""
     return not (node.op in _PLACEHOLDERS or node.op in PYTHON or _keeps_state(node))
 
 

@@ -16,7 +16,7 @@ MASK_VARIABLES = "pastnet_mask_variables"
 """The collection of the variables that masks are kept in."""
 
 PAST_VARIABLES = "pastnet_past_variables"
-"""The collection that shadow variables are in, beside LOCAL_VARIABLES."""
+"""The collection that shadow variables are in, next to LOCAL_VARIABLES."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
 
 
 def within(name: str, scope: str | None) -> bool:
-    """Whether a name lies in a scope, by whole parts of the path; everything does in "" or None."""
+    """Whether a name is in a scope, by whole parts of the path; everything does in "" or None."""
     scope = (scope or "").rstrip("/")
     return not scope or name.startswith(scope + "/")
 
@@ -225,7 +225,7 @@ def one_graph(elements: Iterable[Any], graph: tf.Graph, doing: str) -> None:
 
 
 def innermost(graph: tf.Graph) -> tf.Graph:
-    """The graph to build in: where a branch or a loop of this graph is built, that of its body."""
+    """The graph to build in: if a branch or a loop of this graph is built, that of its body."""
     current = tf.get_default_graph()
     return current if _outermost(current) is graph else graph
 

@@ -1,7 +1,7 @@
 """Which variables of a graph are recorded or masked, and what they are to their layers.
 
 Without layer objects the ops that read a variable are all there is: a kernel goes into a MatMul or
-a convolution, a bias into a BiasAdd. Where nothing here fits, a variable has no layer type, so that
+a convolution, a bias into a BiasAdd. If nothing here fits, a variable has no layer type, so
 its channels are taken along the last axis and marked unverified.
 """
 
@@ -176,7 +176,7 @@ def roles(variables: Sequence[GraphVariable]) -> dict[str, Role]:
     """What variables of one graph are, by name; `UNKNOWN` where no op shows it.
 
     Of ops that read a variable the first made counts: gradients come later. What has no use of its
-    own, such as moving averages in training, has the type of the variables beside it.
+    own, such as moving averages in training, has the type of the variables next to it.
     """
     if not variables:
         return {}

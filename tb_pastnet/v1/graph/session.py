@@ -122,7 +122,7 @@ class GraphSession(Runner):
             self.run([face.written for face in written], feeds)
 
     def variable(self, build: Callable[[], Any], name: str) -> GraphWeight:
-        """See `Runner`. It is in no collection, so that no Saver and no initializer knows it."""
+        """See `Runner`. It is in no collection, so no Saver and no initializer knows it."""
         with self.building():
             value = build()
             return self.own(tf.zeros(value.shape, value.dtype), name)
@@ -219,7 +219,7 @@ class GraphWeight:
     def assign(self, value: TensorLike, read_value: bool = True) -> Any:
         """Builds the op that writes a tensor; an array is written at once, in the session."""
         if isinstance(value, tf.Tensor):
-            # What was read of a reference variable is its storage, which ours would go on with.
+            # What was read of a reference variable is its storage, which ours would continue with.
             return self.variable.assign(tf.raw_ops.DeepCopy(x=value))
         return self._site.write(self, value)
 

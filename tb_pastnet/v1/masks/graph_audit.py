@@ -33,7 +33,7 @@ class GraphAudit(AuditSource):
         causes: GraphCauses,
     ) -> None:
         self.causes = causes
-        # Of all that have masks, also where these hold nothing.
+        # Of all that have masks, even where these hold nothing.
         made = {masks.variable: masks for masks in table.made.values()}
         self.weights = [weight for weight in weights if weight.variable in made]
         held = [_GraphHeldWeight(each, made[each.variable], site) for each in self.weights]
@@ -75,9 +75,9 @@ class _GraphHeldWeight(HeldWeight):
 
 
 class GraphCauses(CauseFinder):
-    """Tells updates that the masks don't go around from values that were loaded.
+    """Tells updates that the masks don't bypass from values that were loaded.
 
-    A graph says which updates there are, not which ran: where all that there are of a variable are
+    A graph says which updates there are, not which ran: if all that there are of a variable are
     held, it can only have been set, as by an initializer or a Saver.
     """
 

@@ -26,10 +26,10 @@ class Masks(MaskCommands):
 
     Its commands are those of `pastnet.Masks`. They take effect at once, without a new op: make the
     masks before the graph is finalized, and build updates through `wrap` or `hold`. What is held is
-    copied before an update and put back after it, bit by bit, whatever the optimizer does.
+    copied before an update and put back after it, bit for bit, whatever the optimizer does.
 
     The masks are variables in the collection `pastnet.v1.MASK_VARIABLES`, not among the global
-    ones, so that checkpoints from before restore. A MonitoredTrainingSession gives them their first
+    ones, so checkpoints from before restore. A MonitoredTrainingSession gives them their first
     values, else run `initializer`. To save them make a `tf.train.Saver` of
     `tf.global_variables() + masks.variables`: what it restores is left as it is.
 
@@ -45,7 +45,7 @@ class Masks(MaskCommands):
 
     Attributes:
         kept: the kept mask of each variable by name, bool arrays; read at each access.
-        trainable: the trainable mask likewise. Pruned elements count as trainable.
+        trainable: the trainable mask in the same way. Pruned elements count as trainable.
         variables: tf.Variables that the masks are kept in.
         initializer: an operation that gives the masks values, all weights go through; those that
             have values keep them.
@@ -126,7 +126,7 @@ class Masks(MaskCommands):
 
         Args:
             update: builds it, and returns its operation, or tensors.
-            variables: names of those that it writes. None: all with masks. Where two updates run in
+            variables: names of those that it writes. None: all with masks. If two updates run in
                 one `session.run`, say which writes what.
 
         Returns:

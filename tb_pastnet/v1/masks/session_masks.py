@@ -21,7 +21,7 @@ from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 class GraphVariableMasks(VariableMasks):
     """Masks and held values as variables of the graph, made at once: later it may be finalized.
 
-    Updates put back the value before them, as a Saver tells nobody that it sets variables.
+    Updates put back the value before them, as a Saver tells no one that it sets variables.
     """
 
     def __init__(self, variable: GraphWeight, site: GraphSession) -> None:

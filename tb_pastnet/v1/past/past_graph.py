@@ -102,7 +102,7 @@ class PastGraph:
     def delta(self) -> dict[str, Any]:
         """Builds current minus past, by the name of the current variable.
 
-        Of a bool variable it is True where the two differ.
+        For a bool variable it is True where the two differ.
         """
         graph = open_graph(innermost(self.graph), "build the delta of a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"), tf.name_scope("delta"):
@@ -130,10 +130,10 @@ def past_network(
     """Builds the past of a network: itself on the same input, with past values of its variables.
 
     What leads from the inputs to the outputs is copied, with shadow variables in the place of the
-    network's. What lies before the inputs is shared, and so are all placeholders. What draws random
+    network's. What is before the inputs is shared, and so are all placeholders. What draws random
     numbers, such as dropout, draws its own, or with seeds the same ones.
 
-    The shadow variables aren't in GLOBAL_VARIABLES, so that checkpoints of before still restore.
+    The shadow variables aren't in GLOBAL_VARIABLES, so checkpoints of before still restore.
     They are initialized by `local_variables_initializer` and `PastGraph.initializer` with the
     current values, so once these are initialized or restored: a MonitoredTrainingSession does so.
 
@@ -234,7 +234,7 @@ def _chosen(part: GraphPart, variables: Any) -> list[GraphVariable]:
 def graph_shadow(current: GraphVariable, scope: str) -> GraphVariable:
     """Makes the shadow of a variable in a scope, of the same name, kind and parts.
 
-    It isn't trainable and not in GLOBAL_VARIABLES, so that checkpoints stay what they are.
+    It isn't trainable and not in GLOBAL_VARIABLES, so checkpoints stay what they are.
     It begins with the current value, or where that is initialized in the same run, as it does.
     """
     parts = tuple(_shadow_of(current, part, scope) for part in current.parts)

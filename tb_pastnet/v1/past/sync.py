@@ -48,14 +48,14 @@ def sync_op(
     Args:
         current_scope: the name of a scope, from the root of the graph. It is taken exactly: "net"
             isn't "net_2". "" is the root.
-        past_scope: that of the past. It may lie inside of the other, or the other inside of it:
+        past_scope: that of the past. It may are inside of the other, or the other inside of it:
             what is in the inner one belongs to that alone.
         tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well. What
             isn't floating is always copied.
         after: tensors and operations, one or a nest of them, that the sync waits for, such as the
             past's outputs.
-        before: likewise, those that wait for the sync, such as those of UPDATE_OPS: of all that
-            they need what writes to the current variables.
+        before: in the same way, those that wait for the sync, such as those of UPDATE_OPS: of all
+            that they need what writes to the current variables.
         graph: a tf.Graph; None: the default graph.
         name: of the operation.
         statistics: whether variables that aren't trainable, such as moving statistics, follow
@@ -129,7 +129,7 @@ def _check_tau(tau: float | tf.Tensor) -> None:
 def _synced(current: GraphVariable, past: GraphVariable, tau: float | tf.Tensor) -> tf.Tensor:
     value = current.tensor()
     if (is_number(tau) and tau == 1) or not value.dtype.is_floating:
-        # A resource variable would go on with the storage of a reference variable that was read.
+        # A resource variable would continue with the storage of a reference variable that was read.
         return tf.raw_ops.DeepCopy(x=value)
     return moved(value, past.tensor(), tau)
 
@@ -204,7 +204,7 @@ class SyncHook(tf.train.SessionRunHook):
     """Syncs a past network every few steps of training, as for a target network.
 
     After each step that makes the global step pass a multiple of `every`, the past is the network
-    of that moment. A session that goes on from a checkpoint keeps to the same steps. For the past
+    of that moment. A session that continues from a checkpoint keeps to the same steps. For the past
     of one step before use `PastGraph.step()` instead: between two steps, where a hook works, that
     past is the current network.
 
