@@ -147,7 +147,7 @@ def _rows(own: Integers, steps: Integers) -> Integers:
 
 
 def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
-    """The variables whose records a layer is drawn from, the main one first.
+    """The variables that a picture of a layer needs, the main one first.
 
     Others are needed if their weights may be pruned and the log isn't complete: kernels, and, with
     a damaged log, any.
