@@ -60,13 +60,17 @@ def test_all_channels_of_a_wide_layer_are_small():
     [
         (
             {},
-            "channel 3: 12 of 36 held weights moved from step 40 to 90, by at most 0.00125. "
-            "Likely cause: weight decay.",
+            (
+                "channel 3: 12 of 36 held weights moved from step 40 to 90, by at most 0.00125. "
+                "Likely cause: weight decay."
+            ),
         ),
         (
             {"last_step": 40, "largest": math.inf, "cause": "new", "channel": 1234},
-            "channel 1,234: 12 of 36 held weights moved at step 40, to non-finite values. Likely "
-            "cause: new.",
+            (
+                "channel 1,234: 12 of 36 held weights moved at step 40, to non-finite values. "
+                "Likely cause: new."
+            ),
         ),
     ],
 )

@@ -266,7 +266,7 @@ CHANGES = {
     ),
     "a leaf less": (
         lambda tree: {"hidden": tree["hidden"]},
-        "expected the 4 leaves that .*, got 2, without out/bias, out/kernel. Make a new",
+        "expected the 4 leaves of .*, got 2, without out/bias, out/kernel. Make a new",
     ),
     "another shape": (
         lambda tree: {**tree, "out": {"kernel": jnp.ones((8, 4)), "bias": jnp.ones(4)}},

@@ -143,14 +143,14 @@ def test_captures_of_a_loaded_function():
     big, bigger = tf.ones(300), tf.zeros(300)
     spec = tf.TensorSpec([300])
     refused(
-        "Could not clone it: expected a copy that uses 1 values, got one that uses 2. Save it as a SavedModel, and load "
-        "that instead.",
+        "Could not clone it: expected a copy that uses 1 values, got one that uses 2. Save it as "
+        "a SavedModel, and load that instead.",
         captured_pairs,
         traced(lambda x: x * A),
         traced(lambda x: x * B + C),
     )
     refused(
-        "expected a copy with the same constants, got another value of",
+        "expected a copy with the same constants, got a different value of",
         captured_pairs,
         traced(lambda x: x * big, spec),
         traced(lambda x: x * bigger, spec),

@@ -35,7 +35,7 @@ WRONG_MASKS = {
     ),
     "channels": (
         np.ones(5),
-        r"expected shape \(6, 5\), got \(5,\)\. .* whole channels go by channels=",
+        r"expected shape \(6, 5\), got \(5,\)\. .* for whole channels use channels=",
     ),
     "transposed": (np.ones((5, 6)), r"expected shape \(6, 5\), got \(5, 6\)"),
     "scalar": (1, r"expected shape \(6, 5\), got \(\)"),

@@ -31,7 +31,7 @@ def test_variables_can_be_chosen():
     ):
         network(model, variables=["kernel"])
     with pytest.raises(
-        InvalidArgument, match=r"Could not choose .*: expected a variable or a layer of"
+        InvalidArgument, match=r"Could not choose .*: expected a variable or layer of"
     ):
         network(model, variables=[tf.Variable(1.0)])
 

@@ -225,7 +225,7 @@ def test_names_that_fit_nothing(model):
 
 def test_the_past_of_another_network(model):
     other = keras.models.clone_model(model)
-    with refused("of model 'net': expected the past of variables of it, got 4 of 4 that"):
+    with refused("of model 'net': expected the past of its own variables, got 4 of 4 that"):
         PastNetwork(model, past=PastVariables(other.variables))
     mixed = [*model.variables, tf.Variable(1.0)]
     with refused("got 1 of 5 that"):
@@ -235,7 +235,7 @@ def test_the_past_of_another_network(model):
 def test_the_past_of_another_function():
     w, v = tf.Variable(1.0), tf.Variable(1.0)
     past = PastNetwork(tf.function(lambda x: x * w), past=PastVariables([v]))
-    with refused("Could not call the past of function '<lambda>'", "reads none of"):
+    with refused("Could not call the past of function '<lambda>'", "none of which it reads"):
         past(1.0)
 
 
