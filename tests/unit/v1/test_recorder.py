@@ -279,6 +279,6 @@ def test_an_optimizer_as_a_learning_rate_is_refused(tmp_path):
 def test_a_finalized_graph_is_refused(graph, tmp_path):
     network()
     graph.finalize()
-    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that takes"):
+    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that accepts"):
         v1.Recorder(tmp_path)
     assert not list(tmp_path.iterdir())

@@ -104,8 +104,8 @@ def test_a_class_without_a_config():
         y,
     )
     refused(
-        "Please implement `get_config()`. Give it a get_config with all that its constructor "
-        f"takes, or {HINT}",
+        "Please implement `get_config()`. Give it a get_config with all arguments of its "
+        f"constructor, or {HINT}",
         x,
         y,
     )
@@ -168,7 +168,7 @@ def test_layers_that_are_made_later():
     late.inner = layers.Dense(2)
     refused(
         "Could not clone the network: expected 'late' to be made of Dense, got no layers. Make "
-        "all layers inside of it in its __init__ or build.",
+        "all its inner layers in its __init__ or build.",
         x,
         y,
     )

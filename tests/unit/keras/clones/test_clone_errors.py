@@ -147,8 +147,8 @@ def test_a_lambda_that_closes_over_a_variable():
     x = keras.Input((2,))
     y = layers.Lambda(lambda z: z * variable)(x)
     refused(
-        "Could not clone the network: expected variables of its own, got closed_over of the "
-        "original: Python code that closes over it, such as a Lambda, takes it along. Make it a "
+        "Could not clone the network: expected its own variables, got closed_over of the "
+        "original: Python code that closes over it, such as a Lambda, keeps using it. Make it a "
         f"weight of a layer, or {HINT}",
         x,
         y,
@@ -165,7 +165,7 @@ def test_a_lambda_that_closes_over_a_layer():
     hidden.build((None, 2))
     x = keras.Input((2,))
     refused(
-        "expected variables of its own, got hidden/kernel, hidden/bias of the original",
+        "expected its own variables, got hidden/kernel, hidden/bias of the original",
         x,
         layers.Lambda(lambda z: hidden(z))(x),  # noqa: PLW0108 - it closes over it
     )
@@ -209,7 +209,7 @@ def test_a_model_that_was_built_in_another_way():
 def test_an_example_that_does_not_fit():
     model = keras.Sequential([keras.Input((2,)), layers.Dense(1)], name="small")
     refused(
-        "Could not trace model 'small': expected inputs that it takes, got float32 (1, 7).",
+        "Could not trace model 'small': expected valid inputs, got float32 (1, 7).",
         model,
         example=tf.ones((1, 7)),
     )

@@ -116,7 +116,7 @@ def refused(text, check, *args):
 def test_pairs_of_variables():
     assert check_pairs([(A, B), (A, B)], "it") == [(A, B)]
     refused(
-        "Could not clone it: expected for 'Variable:0' one of its own, got the original's.",
+        "Could not clone it: expected for 'Variable:0' its own variable, got the original's.",
         check_pairs,
         [(A, A)],
     )
@@ -126,12 +126,12 @@ def test_pairs_of_variables():
         [(A, B), (A, C)],
     )
     refused(
-        "expected for 'Variable:0' a copy of its own, got that of 'Variable:0'.",
+        "expected for 'Variable:0' a separate copy, got that of 'Variable:0'.",
         check_pairs,
         [(A, C), (B, C)],
     )
     refused(
-        "expected for 'Variable:0' one of its own, got the original's.",
+        "expected for 'Variable:0' its own variable, got the original's.",
         check_pairs,
         [(A, B), (B, C)],
     )
@@ -156,7 +156,7 @@ def test_captures_of_a_loaded_function():
         traced(lambda x: x * bigger, spec),
     )
     refused(
-        "expected variables of its own, got Variable of the original",
+        "expected its own variables, got Variable of the original",
         captured_pairs,
         *[traced(lambda x: x * A)] * 2,
     )

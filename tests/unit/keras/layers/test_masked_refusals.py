@@ -28,7 +28,7 @@ class Nested(layers.Dense):
 REFUSED = {
     "SpectralNormalization": (
         lambda: layers.SpectralNormalization(layers.Dense(2), name="inner"),
-        "one that writes them. Mask the layers around it, or take it away.",
+        "one that writes them. Mask the layers around it, or remove it.",
     ),
     "stateful": (
         lambda: layers.LSTM(2, stateful=True, name="inner"),

@@ -124,7 +124,7 @@ def test_what_can_not_carry_masks_trains_on(model, caplog, monkeypatch):
     monkeypatch.setattr("tb_pastnet.keras.masks.patches.carry", lambda model: 1 / 0)
     with caplog.at_level(logging.WARNING, "tb_pastnet"):
         train(other)
-    assert "Could not let a model carry the masks of its weights: division by" in caplog.text
+    assert "Could not attach the masks of its weights to a model: division by" in caplog.text
     assert masks.sparsity() == masks.zeros() > 0
 
 

@@ -79,7 +79,7 @@ def values_of(masks):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda m: m.prune("one/kernel"), "Could not prune 'one/kernel': expected either kept= or channels=, got none. Give"),
+        (lambda m: m.prune("one/kernel"), "Could not prune 'one/kernel': expected either kept= or channels=, got none. Pass"),
         (lambda m: m.prune("one/kernel", np.ones((6, 5)), [1]), "Could not prune 'one/kernel': expected either .* got both"),
         (lambda m: m.freeze("one/kernel", np.ones((6, 5)), [1]), "Could not freeze 'one/kernel': expected either trainable= or channels=, got both"),
         (lambda m: m.prune("one/kernel", channels=[5]), r"expected numbers from 0 to 4, got 5\. Channels are counted from 0 along axis -1"),

@@ -198,7 +198,7 @@ def test_what_cannot_be_shared(network, refused):
         share=["tabel"],
     )
     refused(
-        r"expected something of the graph in share, got int\. Pass variables, tensors, operations",
+        r"expected parts of the graph in share, got int\. Pass variables, tensors, operations",
         inputs=x,
         outputs=y,
         share=3,

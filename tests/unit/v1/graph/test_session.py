@@ -119,7 +119,7 @@ def test_a_given_session_goes_before_the_default_one(graph):
 
 def test_a_finalized_graph_is_refused(graph):
     graph.finalize()
-    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that takes"):
+    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that accepts"):
         GraphSession()
 
 

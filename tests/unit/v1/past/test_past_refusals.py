@@ -63,7 +63,7 @@ def test_a_scope_that_is_taken(x, weight):
 def test_an_input_that_no_output_needs(x, weight):
     other = tf.placeholder(tf.float32, (), name="other")
     refused(
-        "Could not make a past network: expected inputs that its outputs need, got 'other:0', "
+        "Could not make a past network: expected only inputs that its outputs need, got 'other:0', "
         "which none needs. Leave it out, or add the output that it leads to.",
         [x, other],
         x * weight,
@@ -73,8 +73,8 @@ def test_an_input_that_no_output_needs(x, weight):
 def test_an_input_behind_another_one(x, weight):
     hidden = tf.multiply(x, 2.0, name="hidden")
     refused(
-        "Could not make a past network: expected inputs that its outputs need, got 'x:0', which "
-        "none needs. Leave it out, or add the output that it leads to.",
+        "Could not make a past network: expected only inputs that its outputs need, got 'x:0', "
+        "which none needs. Leave it out, or add the output that it leads to.",
         [x, hidden],
         hidden * weight,
     )
@@ -84,7 +84,7 @@ def test_a_network_without_variables(x, weight):
     hidden = x * weight
     refused(
         "Could not make a past network: expected variables between its inputs and outputs, got "
-        "none. Give inputs from before the first layer.",
+        "none. Pass inputs from before the first layer.",
         hidden,
         hidden + 1.0,
     )

@@ -71,8 +71,8 @@ def test_a_past_variable_of_its_own_is_refused():
     refused(
         InvalidArgument,
         "Could not sync 'past' with 'net': expected a current variable for each past one, got "
-        "none for 'past/v0', 'past/v1', 'past/v2', 'past/v3', 'past/v4', …. Name them alike "
-        "below their scopes, or build the past without them.",
+        "none for 'past/v0', 'past/v1', 'past/v2', 'past/v3', 'past/v4', …. Use the same names "
+        "below both scopes, or build the past without them.",
         "net",
         "past",
     )
