@@ -174,7 +174,7 @@ def test_a_statistic_is_refused(session):
 def test_a_finalized_graph_is_refused(graph, session):
     masks, _ = trained()
     graph.finalize()
-    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that takes"):
+    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that accepts"):
         v1.Masks()
     with pytest.raises(
         InvalidArgument, match="Could not hold weights in an update: expected a gra"
