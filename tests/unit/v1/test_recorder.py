@@ -252,7 +252,7 @@ def test_what_fails_later_is_logged_once_and_never_raises(session, tmp_path, cap
     ("settings", "kind_of", "text"),
     [
         ({"every": 0}, InvalidArgument, "Could not schedule records: expected every="),
-        ({"variables": "nett"}, InvalidArgument, "Could not use the variables of scope 'nett'"),
+        ({"variables": "nett"}, InvalidArgument, "Could not choose the variables of scope 'nett'"),
         ({"variables": ["*/kernel"]}, UnknownName, r"by '\*/kernel': expected a pattern that fits"),
         ({"variables": []}, InvalidArgument, "Could not record a graph: expected at least one"),
         ({"variables": ["none"]}, UnknownName, "'none'"),
