@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tools.steps import ROOT, say
 
-DOCS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
+DOCS = (*sorted(path.name for path in ROOT.glob("*.md")), "docs")
 CODE = ("tb_pastnet", "frontend/src")
 CHECKED = DOCS
 """What lint reads."""
@@ -56,18 +56,6 @@ class Text(NamedTuple):
     line: int
     text: str
     flows: bool = True
-
-
-class Finding(NamedTuple):
-    """What to write differently."""
-
-    file: str
-    line: int
-    what: str
-    better: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what!r}: {self.better}"
 
 
 _MARKED = re.compile(
@@ -168,42 +156,33 @@ def findings(text: Text) -> Iterator[tuple[int, str, str]]:
 
 def files(names: Sequence[str], root: Path = ROOT) -> list[Path]:
     """The files of these names, and those below the folders."""
-    paths = (root / name for name in names)
-    below = ([path] if path.is_file() else sorted(path.rglob("*")) for path in paths)
-    return [
-        path
-        for several in below
-        for path in several
-        if path.suffix in KINDS and ".test." not in path.name
-    ]
-
-
-def survey(names: Sequence[str] = CHECKED, root: Path = ROOT) -> list[Finding]:
-    """Reads files and folders."""
-    return [
-        Finding(path.relative_to(root).as_posix(), *finding)
-        for path in files(names, root)
-        for text in KINDS[path.suffix](path.read_text("utf-8"))
-        for finding in findings(text)
-    ]
+    paths = [root / name for name in names]
+    below = (path for folder in paths if folder.is_dir() for path in folder.rglob("*.*"))
+    every = [path for path in (*paths, *below) if path.suffix in KINDS]
+    return [path for path in sorted(every) if ".test." not in path.name]
 
 
 def median(names: Sequence[str] = DOCS, root: Path = ROOT) -> float:
-    """How many words the sentences of the docs have."""
-    texts = (text for path in files(names, root) for text in of_markdown(path.read_text("utf-8")))
-    return statistics.median(
-        words(sentence) for text in texts if text.flows for _, sentence in sentences(text)
-    )
+    """How many words a sentence of these pages has; headings, cells and fragments don't count."""
+    pages = (path.read_text("utf-8") for path in files(names, root) if path.suffix == ".md")
+    texts = (text for page in pages for text in of_markdown(page) if text.flows)
+    whole = (part for text in texts for _, part in sentences(text) if part.endswith((".", "?")))
+    return statistics.median(map(words, whole))
 
 
 def check(names: Sequence[str] = CHECKED, root: Path = ROOT) -> tuple[int, str]:
-    """Says what to write differently.
+    """Reads files and folders.
 
     Returns:
-        0 and no text if there is nothing, else 1 and a line for each finding.
+        0 and no text if there is nothing to write differently, else 1 and a line for each finding.
     """
-    found = survey(names, root)
-    return (1 if found else 0), "\n".join(map(str, found))
+    lines = [
+        f"{path.relative_to(root).as_posix()}:{line}: {what!r}: {better}"
+        for path in files(names, root)
+        for text in KINDS[path.suffix](path.read_text("utf-8"))
+        for line, what, better in findings(text)
+    ]
+    return (1 if lines else 0), "\n".join(lines)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -104,8 +104,9 @@ def test_files_and_folders_are_read_and_findings_are_printed(tmp_path, capsys):
     (tmp_path / "docs" / "a.png").write_bytes(b"\x89")
     code, text = prose.check(["docs"], tmp_path)
     assert (code, text) == (1, "docs/a.md:1: 'Nobody': anyone who, someone, no one")
-    assert prose.check(["docs/none.md"], tmp_path) == (0, "")
-    assert prose.median(["docs"], tmp_path) == 2
+    (tmp_path / "docs" / "a.md").write_text("One two three.\n\nNo sentence\n")
+    assert prose.check(["docs/a.md"], tmp_path) == (0, "")
+    assert prose.median(["docs"], tmp_path) == 3
     assert prose.main(["--median"]) == 0
     assert capsys.readouterr().out.endswith(" words\n")
 
