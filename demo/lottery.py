@@ -7,6 +7,7 @@ docs/tutorials/lottery_tickets.md; `python -m demo` records some of the rounds f
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 import tb_pastnet as pastnet
 from demo.digits import BATCH, Digits
 from demo.keras_network import accuracy
-from demo.progress import bar
+from tb_pastnet.cli.progress import Bars
 
 WIDTHS = (256, 128, 64, 32, 10)
 EPOCHS = 20
@@ -184,14 +185,14 @@ def study(data: Digits, seeds: Iterable[int], rounds: int = ROUNDS) -> NDArray[n
         float64 (seeds, 1 + rounds, 3): sparsity, test accuracy of the winning and of the random
         ticket.
     """
-    results = []
+    results, bars = [], Bars(sys.stderr)
     for seed in seeds:
         random = RandomTicket(data, seed)
         results.append(
             [
                 (masks.sparsity(), accuracy(model, data), accuracy(random.train(masks.kept), data))
-                for model, masks in bar(
-                    winning_tickets(data, seed, rounds), 1 + rounds, f"Tickets of seed {seed}"
+                for model, masks in bars(
+                    winning_tickets(data, seed, rounds), f"Tickets of seed {seed}", 1 + rounds
                 )
             ]
         )

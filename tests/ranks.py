@@ -16,7 +16,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.spread.audit import SpreadAudit
-from tb_pastnet.record.spread.measures import SpreadMeasures
+from tb_pastnet.record.spread.gathering import SpreadMeasures
 from tb_pastnet.record.spread.parts import part_of
 from tb_pastnet.record.weight import Network, Weight
 
@@ -35,7 +35,7 @@ class Meeting:
 
 
 class ThreadRanks:
-    """One of them: see `tb_pastnet.record.spread.ranks`."""
+    """One of them: see `tb_pastnet.record.spread.rank_group`."""
 
     def __init__(self, meeting: Meeting, rank: int) -> None:
         self.count = len(meeting.items)

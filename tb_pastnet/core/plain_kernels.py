@@ -44,9 +44,9 @@ def columns(
             # The last piece may end within such a width, but not within a turn.
             turn = period if piece.shape[1] % width else width
             shape = (-1, inner, 1) if size == period else (len(piece), -1, turn)
-            found = _reduced(piece.reshape(shape), past[cut].reshape(shape))
-            found = found.reshape(VALUE_ROWS, len(piece), -1, channels, rest)
-            sums, largest = found.sum(axis=(2, 4)), found[DELTA_MAX].max(axis=(1, 3))
+            reduced = _reduced(piece.reshape(shape), past[cut].reshape(shape))
+            reduced = reduced.reshape(VALUE_ROWS, len(piece), -1, channels, rest)
+            sums, largest = reduced.sum(axis=(2, 4)), reduced[DELTA_MAX].max(axis=(1, 3))
             largest = np.maximum(out[DELTA_MAX, cut[0]], largest)
             out[:, cut[0]] += sums
             out[DELTA_MAX, cut[0]] = largest
@@ -65,10 +65,10 @@ def rows(
     for top in range(0, len(current), height):
         for left in range(0, current.shape[1], BLOCK):
             cut = slice(top, top + height), slice(left, left + BLOCK)
-            found = _reduced(current[cut][:, :, None], past[cut][:, :, None])[:, :, 0]
+            reduced = _reduced(current[cut][:, :, None], past[cut][:, :, None])[:, :, 0]
             for row, total in enumerate(out.reshape(VALUE_ROWS, -1)):
                 add = np.maximum if row == DELTA_MAX else np.add
-                add.at(total, numbers[cut[0]], found[row])
+                add.at(total, numbers[cut[0]], reduced[row])
             if replace:
                 past[cut] = current[cut]
 
@@ -111,6 +111,6 @@ def _summed(current: Floats, past: Floats, delta: Floats, changed: npt.NDArray[n
     np.maximum.reduce(np.abs(delta, out=delta), axis=1, out=result[DELTA_MAX])
     # To count by channel takes long, and mostly all or none have changed.
     count = np.count_nonzero(changed)
-    whole = count in (0, changed.size)
-    result[CHANGED] = changed.shape[1] * bool(count) if whole else changed.sum(axis=1)
+    alike = count in (0, changed.size)
+    result[CHANGED] = changed.shape[1] * bool(count) if alike else changed.sum(axis=1)
     return result

@@ -335,7 +335,7 @@ class Log(Mapping[str, Run]):
         runs = f"{len(self.runs)} run{'' if len(self.runs) == 1 else 's'}"
         lines = [f"Log({self.logdir!r}, {runs})"]
         lines += [f"  {run!r}" for run in self.runs.values()]
-        if not self.runs:
+        if not (self.runs or self.warnings):
             lines.append("  no run: give the directory that training wrote to, or one above it")
         return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
 

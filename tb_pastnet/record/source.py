@@ -91,8 +91,8 @@ class Source(ABC):
 class ArraySource(Source):
     """Past copies and statistics of weights whose `effective` is at hand, in this machine's memory.
 
-    float32 weights are measured in one pass, by numba where it is installed, small ones of one
-    shape together; others one by one. Views of them are let go at once.
+    Weights of float32 or less are measured in one pass, small ones of one shape together, by numba
+    if it is installed; others one by one. Views of them are let go at once.
     """
 
     def __init__(self, network: Network[Weight]) -> None:
@@ -102,7 +102,8 @@ class ArraySource(Source):
         rest: list[int] = []
         for number, weight in enumerate(network.weights):
             axis = weight.axis
-            if layout_of(axis, 1) is None or weight.effective().dtype != np.float32:
+            # Halves are exact in float32.
+            if layout_of(axis, 1) is None or not np.can_cast(weight.effective().dtype, np.float32):
                 rest.append(number)
                 continue
             small = axis.channels * axis.elements <= STACK_ELEMENTS
@@ -148,9 +149,9 @@ class ArraySource(Source):
     def _read(self) -> list[Array]:
         # Of a single one a view, where the framework's memory is C-contiguous and here.
         return [
-            np.ascontiguousarray(stack[0].effective())
+            np.ascontiguousarray(stack[0].effective(), np.float32)
             if len(stack) == 1
-            else np.stack([weight.effective() for weight in stack])
+            else np.stack([weight.effective() for weight in stack], dtype=np.float32)
             for stack in self._stacks
         ]
 

@@ -18,8 +18,8 @@ from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.spread.measures import check_alike
-from tb_pastnet.record.spread.recording import SpreadRecording
+from tb_pastnet.record.spread.gathering import check_alike
+from tb_pastnet.record.spread.spread_recording import SpreadRecording
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled

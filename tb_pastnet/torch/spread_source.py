@@ -10,7 +10,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import Floats
 from tb_pastnet.record.spread.audit import SpreadAudit
-from tb_pastnet.record.spread.measures import SpreadMeasures
+from tb_pastnet.record.spread.gathering import SpreadMeasures
 from tb_pastnet.record.weight import Network
 from tb_pastnet.torch.module_audit import ModuleAudit, ModuleCauses
 from tb_pastnet.torch.module_weights import TorchWeight
@@ -54,9 +54,9 @@ def measures_of(
     audited = None
     if audit:
         held = [each for each in network.weights if not (each.statistic or each.entry.computed)]
-        here = [each for each in held if each.name in parts and parts[each.name].channels.size]
+        own_held = [each for each in held if each.name in parts and parts[each.name].channels.size]
         statistics = [each for each in network.weights if each.statistic]
-        flags = ModuleAudit([*here, *statistics], ModuleCauses(steps), failures)
+        flags = ModuleAudit([*own_held, *statistics], ModuleCauses(steps), failures)
         audited = SpreadAudit(flags, held, parts, settle, failures)
     return SpreadMeasures(
         network, own, parts, ranks, schedule, audited, failures, settle=settle, writes=first

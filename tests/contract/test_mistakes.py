@@ -75,6 +75,7 @@ VALUES = [
     ("Recorder(run, Torch())", "model=", "pastnet.torch.Recorder"),
     ("Recorder(run, legacy)", "tf_keras", "TF_USE_LEGACY_KERAS"),
     ("Recorder(run, tf.function(model))", "model=", "Pass the model itself"),
+    ("Recorder(model, run)", "model=", "Write Recorder(logdir, model)"),
     ("Recorder(run, model.weights)", "model=", "{v.path: v for v in model.weights}"),
     ("Recorder(run, keras.Sequential([keras.layers.Dense(2)]))", "built", "on one batch"),
     ("Recorder(run, {'a': x})", "'a'", "Map names to variables"),
@@ -148,7 +149,7 @@ LOGGED = [
     ("recorder.record()", "'step'", "Training goes on"),
 ]
 COMMANDS = [
-    ("chek {log}", "'chek'", "'check'"),
+    ("chek {log}", "'chek'", "Did you mean check?"),
     ("check", "required", "LOGDIR"),
     ("check {log}/nowhere", "nowhere", "that training wrote to"),
     ("check {file}", "directory", "that training wrote to"),

@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 
+from tb_pastnet import __version__
 from tools import environment
 from tools.bundle import STATIC, contents
 from tools.steps import ROOT
@@ -87,7 +88,8 @@ def test_its_dependencies_go_together(bare):
 
 def test_its_command_runs(bare):
     python, _ = bare
-    assert "report" in run(python, "-I", "-m", "tb_pastnet", "--help")
+    assert run(python.parent / "pastnet", "--version").endswith(__version__)
+    assert run(python, "-I", "-m", "tb_pastnet", "--version").endswith(__version__)
 
 
 def test_tensorboard_finds_the_tab_and_gets_all_of_its_scripts(bare):

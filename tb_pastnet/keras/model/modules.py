@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -34,6 +35,8 @@ def find_variables(model: Model) -> list[Found]:
 def _mend(model: object) -> str:
     if is_torch(model):
         return "Record a module of PyTorch by pastnet.torch.Recorder."
+    if isinstance(model, str | os.PathLike):
+        return "Write Recorder(logdir, model), with the model itself."
     if isinstance(model, list | tuple):
         return "Pass the model itself, or {v.path: v for v in model.weights}."
     return "Pass the model itself."

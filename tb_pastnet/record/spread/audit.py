@@ -13,7 +13,7 @@ from tb_pastnet.record.audit.comparison import Channels, Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.spread.parts import Part
-from tb_pastnet.record.spread.ranks import Ranks
+from tb_pastnet.record.spread.rank_group import RankGroup
 from tb_pastnet.record.weight import Weight
 
 
@@ -118,7 +118,7 @@ class SpreadAudit(AuditSource):
             self._failures.add("Could not audit held weights", error)
             return [True, *(False for _ in self._sizes)]
 
-    def gather(self, ranks: Ranks, compared: Sequence[int]) -> None:
+    def gather(self, ranks: RankGroup, compared: Sequence[int]) -> None:
         """Gathers the channels of weights that moved: `compared` on any rank, as by `compare`."""
         failed, *moved = compared
         if failed:

@@ -26,7 +26,7 @@ def test_a_channel_whose_kernel_and_bias_both_leak_counts_once(tmp_path):
     ) as recorder:
         for step in range(1, 4):
             for array in arrays.values():
-                array -= 0.1
+                array[...] -= 0.1
             recorder.record(step)
     assert counts[-1] == 4
     assert len(pastnet.read(tmp_path).runs["."].violations) == 8

@@ -85,7 +85,9 @@ def test_what_was_read_once_is_kept(tmp_path: Path) -> None:
 
 def test_an_empty_directory_has_no_runs_and_what_is_none_is_refused(tmp_path: Path) -> None:
     log = pastnet.read(tmp_path)
-    assert (len(log.runs), repr(log)) == (0, f"Log({str(tmp_path)!r}, 0 runs)")
+    first, where = repr(log).splitlines()
+    assert (len(log.runs), first) == (0, f"Log({str(tmp_path)!r}, 0 runs)")
+    assert where == "  no run: give the directory that training wrote to, or one above it"
     with pytest.raises(UnreadableLog, match="expected a directory, got No such file or directory"):
         pastnet.read(tmp_path / "nothing")
     with pytest.raises(OSError, match="Pass the directory that training wrote to, or one above it"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+from itertools import product
 
 import keras
 import numpy as np
@@ -14,6 +15,7 @@ import tensorflow as tf
 from tb_pastnet import Masks, PastNetCallback, load_model, read
 from tb_pastnet.errors import InvalidArgument
 from tests.interpreter import Interpreter
+from tests.sampled import sampled
 
 # An optimizer that made no step is saved without its slots.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping variable loading for optimizer")
@@ -81,7 +83,8 @@ def test_a_clone_of_keras_whose_values_are_held_elsewhere_says_that_it_has_no_ma
 
 
 @pytest.mark.parametrize(
-    "copied", [copy.deepcopy, copy.copy, lambda m: pickle.loads(pickle.dumps(m))]
+    "copied",
+    sampled([copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m)), copy.copy], every=2),
 )
 def test_a_copy_has_masks_of_its_own(model, copied):
     masks = hold(model)
@@ -164,8 +167,9 @@ def other_model(model, how):
     return keras.Sequential([keras.Input((6,)), *model.layers])
 
 
-@pytest.mark.parametrize("how", ["nested", "sharing layers"])
-@pytest.mark.parametrize("trained", [True, False])
+@pytest.mark.parametrize(
+    ("how", "trained"), sampled(product(["nested", "sharing layers"], [True, False]), every=3)
+)
 def test_another_model_of_these_weights_is_saved_with_them(model, tmp_path, how, trained):
     masks = hold(model)
     other = other_model(model, how)

@@ -30,7 +30,7 @@ from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.source import ArraySource, Floats
 from tb_pastnet.record.spread.audit import SpreadAudit
 from tb_pastnet.record.spread.parts import Part
-from tb_pastnet.record.spread.ranks import Ranks
+from tb_pastnet.record.spread.rank_group import RankGroup
 from tb_pastnet.record.weight import Network, Weight
 
 _Rows = npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ class SpreadMeasures:
         network: Network[Any],
         own: ArraySource,
         parts: Mapping[str, Part],
-        ranks: Ranks,
+        ranks: RankGroup,
         schedule: Schedule,
         audited: SpreadAudit | None,
         failures: Failures,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_pastnet.record.overhead_timer import RECORDS, metered
 from tb_pastnet.record.recording import Recording
-from tb_pastnet.record.spread.measures import SpreadMeasures
+from tb_pastnet.record.spread.gathering import SpreadMeasures
 
 
 class SpreadRecording(Recording):

@@ -8,7 +8,7 @@ import pytest
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import VALUE_ROWS, channel_statistics
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.spread.measures import check_alike
+from tb_pastnet.record.spread.gathering import check_alike
 from tests.ranks import CUTS, SHAPE, on_each
 
 AXIS = explicit_axis(0, SHAPE, "w")

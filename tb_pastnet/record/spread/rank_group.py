@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 
-class Ranks(Protocol):
+class RankGroup(Protocol):
     """All ranks of a training. Each takes part in each call."""
 
     count: int
