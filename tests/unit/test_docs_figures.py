@@ -46,8 +46,6 @@ ALLOWED = {
     "1,000 seconds": "a run whose uploads tests/fault/test_stores.py counts",
     "1.3 times": "the most bytes of these",
     "5 minutes": "the patience with other ranks of PyTorch",
-    "200 s": "computed of that example's budget",
-    "250 ms": "how long after an input the work of frames is measured",
     "0.1 s": "how far clocks of two machines may differ",
 }
 """What stands in prose all the same, and what it is."""
