@@ -173,7 +173,7 @@ def _lines(entries: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterat
         yield f"run {fit(run['name'], columns - 4)}"
         yield from (f"  {line}".rstrip() for line in _of_run(run, columns - 2))
     if first:
-        yield "No run of tb_pastnet. Give the directory that training wrote to, or one above it."
+        yield "No run of tb_pastnet. Pass the directory that training wrote to, or one above it."
     yield from (f"warning: {printable(warning)}" for warning in warnings)
 
 
