@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow", "jax": "jax", "torch": "torch"}
-"""By framework the extra that brings it."""
+"""The extra that installs each framework."""
 
 
 def names(
@@ -17,7 +18,7 @@ def names(
 
     Args:
         package: its full name.
-        homes: by public name the module that has it, or that is it.
+        homes: the module that has each public name, or is it.
         needs_nothing: names that work without a framework.
 
     Returns:
@@ -32,7 +33,9 @@ def names(
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            text = f"module {package!r} has no attribute {name!r}"
+            # With these Python names the nearest.
+            raise AttributeError(text, name=name, obj=sys.modules.get(package))
         try:
             module = importlib.import_module(homes[name])
         except ModuleNotFoundError as error:

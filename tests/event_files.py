@@ -178,6 +178,7 @@ class LineageWriter:
     written: int = 0
     changes: int = 0
     follows: Collection[str] = ()
+    versions: Mapping[str, str] = field(default_factory=lambda: {"tb_pastnet": "0.1.0"})
     event_steps: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -209,7 +210,7 @@ class LineageWriter:
             self.past,
             self.first_step,
             float(self.created),
-            {"tb_pastnet": "0.1.0"},
+            self.versions,
             layers,
             variables,
             (("count", "dtype int32"),),

@@ -21,6 +21,7 @@ from tools import (
     mutants,
     names,
     promises,
+    prose,
     selection,
 )
 from tools.reach import NODE, Tree
@@ -32,9 +33,10 @@ demo       train the demo's runs and show them in TensorBoard (--once: only trai
 test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
            --changed [REV]: those that reach what changed; PATHs: those there; --without torch,jax:
            none that need these; what follows -- goes to pytest, which then runs alone
-lint       ruff, mypy --strict, import-linter, names, tsc, Biome
+lint       ruff, mypy --strict, import-linter, names, prose, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
-prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
+prove      run all tests of what is promised, print the table (--write: into docs/benchmarks, too)
+docs       build the site of the documentation into docs/_build/html
 mutants    put faults into the code, one at a time, and list those that no fast test notices
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
 bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
@@ -99,6 +101,7 @@ def lint_steps(session: Session, steps: Steps) -> None:
     ):
         steps.step(name, partial(quiet, command, env))
     steps.step("names", names.check)
+    steps.step("prose", prose.check)
 
 
 def page_lint_steps(session: Session, steps: Steps) -> None:
@@ -209,11 +212,11 @@ def prove(arguments: argparse.Namespace) -> int:
     for name, chosen in runs.items():
         into = {**session.env, "PASTNET_RESULTS": str(promises.RESULTS / f"{name}.json")}
         codes.append(run(session.pytest(*chosen), into))
-    results, commits = promises.load()
-    table = promises.rows(results)
+    table = promises.rows(promises.load())
     say(promises.text(table))
     if arguments.write:
-        promises.write(table, commits)
+        promises.publish(table)
+        promises.write()
     return max(codes)
 
 
@@ -246,6 +249,15 @@ def build(arguments: argparse.Namespace) -> int:
     return code
 
 
+def docs(_: argparse.Namespace) -> int:
+    """Builds the site; what Sphinx warns of, such as a broken link, is an error."""
+    python, site = environment.ensure_docs(), ROOT / "docs" / "_build" / "html"
+    command = [str(python), "-m", "sphinx", "-W", "-q", str(ROOT / "docs"), str(site)]
+    code = run(command, environment.variables(python))
+    say(f"Built {site / 'index.html'}." if code == 0 else "The site has errors.")
+    return code
+
+
 def demo(arguments: argparse.Namespace) -> int:
     """Trains the demo and shows it."""
     framework = demo_parser().parse_args(arguments.demo).framework
@@ -264,8 +276,9 @@ def measure(arguments: argparse.Namespace) -> int:
         env = session.env
         code = bench.run_all(chosen, session.python, env, arguments.options, arguments.json)
     if arguments.write:
-        written = bench.write(arguments.json, bench.PAGE)
-        say(f"Wrote {', '.join(written) or 'nothing'} into {bench.PAGE.name}.")
+        moved = bench.publish(arguments.json, bench.PUBLISHED)
+        bench.write(bench.pages(), bench.PUBLISHED)
+        say(f"Wrote the tables; new: {', '.join(moved) or 'none'}.")
     return code
 
 
@@ -275,7 +288,7 @@ def parser() -> argparse.ArgumentParser:
         prog="dev.py", epilog=TEXT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for name, action in (("test", test), ("prove", prove), ("lint", lint)):
+    for name, action in (("test", test), ("prove", prove), ("lint", lint), ("docs", docs)):
         commands.add_parser(name).set_defaults(action=action)
     commands.choices["prove"].add_argument("--write", action="store_true")
     command = commands.choices["test"]
@@ -307,7 +320,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("bench")
     command.add_argument("names", nargs="*", metavar="NAME")
     command.add_argument("--json", type=Path, default=bench.KEPT, help="the file of rows")
-    command.add_argument("--write", action="store_true", help="kept rows into docs/performance.md")
+    command.add_argument("--write", action="store_true", help="kept rows into docs/benchmarks")
     command.set_defaults(action=measure)
     return top
 

@@ -18,6 +18,8 @@ from tools.steps import ROOT, Failure, demand, say
 VENV = ROOT / ".venv"
 SMALL = ROOT / ".venv-fast"
 """What `test --fast` needs, where there is no whole environment: seconds to make, not minutes."""
+SITE = ROOT / ".venv-docs"
+"""What `docs` needs: Sphinx, and no framework."""
 STAMP = "pastnet-stamp"
 OLDEST_PIP = (22, 3)  # the first with `pip --python`
 
@@ -164,6 +166,20 @@ def ensure_small() -> Path:
     if not _is_stamped(SMALL, stamp(needs=needs)):
         _make_stamped(SMALL, needs, stamp(needs=needs), "a minute")
     return venv_python(SMALL)
+
+
+def ensure_docs() -> Path:
+    """The Python that builds the site, which needs no framework.
+
+    Raises:
+        Failure: The environment can't be made, or something can't be installed.
+    """
+    if os.environ.get("PASTNET_PYTHON"):
+        return ensure()
+    needs = in_place("docs")
+    if not _is_stamped(SITE, stamp(needs=needs)):
+        _make_stamped(SITE, needs, stamp(needs=needs), "a minute")
+    return venv_python(SITE)
 
 
 def _make_stamped(venv: Path, needs: Sequence[str], wanted: str, takes: str) -> None:

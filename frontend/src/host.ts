@@ -1,4 +1,4 @@
-/** The only module that touches TensorBoard's page around the frame. Without a parent the page works alone. */
+/** The only module that touches TensorBoard's page around the frame. Without a parent the page works by itself. */
 
 type Listener = () => void;
 
@@ -6,7 +6,7 @@ const parentWindow: Window | null = (() => {
   try {
     return window.parent !== window && window.parent.document ? window.parent : null;
   } catch {
-    return null; // a foreign parent (a notebook's proxy): work alone
+    return null; // a foreign parent (a notebook's proxy): work without it
   }
 })();
 
@@ -65,7 +65,9 @@ export function watchHost(onRuns: (names: string[]) => void, onReload: Listener)
   void ask("experimental.GetRuns").then(take);
 }
 
-/** Calls back when the frame comes into sight or leaves it; TensorBoard's hidden tabs still report themselves visible. */
+/**
+ * Calls back when the frame comes into sight or leaves it; TensorBoard's hidden tabs still report themselves visible.
+ */
 export function watchVisible(listener: (visible: boolean) => void): void {
   new IntersectionObserver((entries) => listener(entries[entries.length - 1].isIntersecting)).observe(
     document.documentElement,
@@ -95,7 +97,7 @@ export function readHash(): Map<string, string> {
   return pairs;
 }
 
-/** The outer URL with our pairs in place of those that it has; TensorBoard's own parts stay. */
+/** The outer URL with our pairs replaced; TensorBoard's own parts stay. */
 export function hashUrl(pairs: Map<string, string>): string {
   const others = hashParts().filter((part) => part !== "" && !part.startsWith(PREFIX));
   if (others.length === 0) others.push(PLUGIN);

@@ -16,7 +16,7 @@ import { adoptStyles } from "./style";
 // Requests go out in the microtask after a change: what is rendered meanwhile isn't waited for.
 options.debounceRendering = (render) => queueMicrotask(() => queueMicrotask(render));
 
-/** @param index the answer that the page was loaded beside. */
+/** @param index the answer that was requested while the page loaded. */
 export function show(index: Promise<Response>): void {
   useEarly(index);
   // Under way before the first render, as what follows from it.
@@ -26,7 +26,7 @@ export function show(index: Promise<Response>): void {
   const root = document.documentElement;
   root.lang = "en";
   document.title = "PastNet";
-  // The background first: TensorBoard's frame is white, also in its dark mode.
+  // The background first: TensorBoard's frame is white even in dark mode.
   watchTheme((isDark) => {
     dark.value = isDark;
     root.classList.toggle("dark", isDark);

@@ -41,7 +41,7 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
 
     Gives 1 where something of that was found or there is nothing to look at, else 0.
     """
-    log = Log(options.logdir)
+    log = Log(options.logdir, options.progress)
     sizes = _sizes(options.logdir)
     chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []
@@ -136,7 +136,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "threshold": threshold,
         "layers": [_layer(overview, number) for number in range(len(overview.layers))],
         "findings": [finding_json(finding) for finding in run.findings(threshold)],
-        "violated_channels": len({(item.variable, item.channel) for item in violations}),
+        "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),
     }

@@ -1,4 +1,4 @@
-"""No silent loss: every record that was offered is accounted for."""
+"""No silent loss: every record that was due is accounted for."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ class Account:
     `settle`.
 
     Attributes:
-        offered: records that were due while training.
+        offered: records that were due during training.
         shown: readable, and drawn.
         superseded: readable, but replaced after a restart.
-        thinned: left out by the writer's rule for long runs.
-        dropped: given up by the writer under pressure (slow or full disk).
-        unreadable: written, but damaged, foreign or of a newer version; or never found.
+        thinned: left out to limit the size of a long run.
+        dropped: not written, because the disk was slow or full.
+        unreadable: written, but damaged, foreign or of a newer version; or missing.
+
+    Example:
+        >>> total = Account(offered=3, shown=2, thinned=1) + Account(offered=2, shown=2)
+        >>> total.offered, total.shown, total.thinned
+        (5, 4, 1)
     """
 
     offered: int = 0
@@ -36,9 +41,9 @@ class Account:
 def settle(
     *, offered: int, shown: int, superseded: int, thinned: int, dropped: int, damaged: int
 ) -> Account:
-    """Closes the account of one lineage: of the sequence numbers that it gave out, as far as known.
+    """Closes the account of one lineage, from the sequence numbers that it used, as far as known.
 
-    Records missing from the sequence are unreadable; where more damaged messages were found than
+    Records missing from the sequence are unreadable; if more damaged messages were found than
     are missing (bytes that were never ours), they count as offered too.
     """
     readable = shown + superseded

@@ -1,10 +1,10 @@
 """Which elements of a variable make a channel.
 
 The rules are data: for each layer class of a framework, each of its variables and the axis, or
-axes, that number its channels. The first of them may hold several gates side by side (`blocks`), so
-that index i belongs to channel i modulo the units; or, within each block, the layer's heads or
-groups (`parted`), of which each is a channel. The tests perturb every index of real layers and see
-that just the channel named here changes.
+axes, that number its channels. The first of them may hold several gates side by side (`blocks`):
+index i then belongs to channel i modulo the units. It may also hold, within each block, the layer's
+heads or groups (`parted`): each of them is then a channel. The tests perturb every index of real
+layers and check that just the channel named here changes.
 
 Layers that are not in the table fall back to the last axis and are marked unverified.
 """
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from tb_pastnet.core.checks import is_whole
 from tb_pastnet.errors import InvalidArgument
 
 
@@ -43,8 +44,8 @@ _ATTENTION = {
 }
 
 
-# Of torch: outputs come first, and gates, heads and groups lie one behind the other there.
-# What `weight_norm` and `spectral_norm` of old keep in place of a weight is split as it.
+# Of torch: outputs come first; gates, heads and groups follow one another there.
+# What the older `weight_norm` and `spectral_norm` keep instead of a weight is split like it.
 _PARTS = ("weight_g", "weight_v", "weight_orig")
 _OUT_FIRST = dict.fromkeys(("weight", "bias", *_PARTS), _FIRST)
 _OUT_SECOND = {"weight": _Rule((0, 1), parted=True), "bias": _FIRST}
@@ -122,9 +123,8 @@ class ChannelAxis:
         axes: the axes of `view` that number the channels, flattened in this order; none for a
             scalar, which is one channel.
         text: what the page shows, such as "-1", "(-2, -1)", "-1 mod 32" or "0 in 4 parts".
-        verified: the rule is known to fit this layer, or the user gave it.
-        joined: first and last axis of `view`, and what lies between, that are one axis of the
-            variable.
+        verified: the rule is known to fit this layer, or comes from the user.
+        joined: first and last axis of the range of `view` that is one axis of the variable.
     """
 
     view: tuple[int, ...]
@@ -159,7 +159,7 @@ class ChannelAxis:
         return self.axes + rest
 
     def split(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """A variable's values as (channels, elements); InvalidArgument where their size differs."""
+        """A variable's values as (channels, elements); InvalidArgument if their size differs."""
         if values.size != math.prod(self.view):
             raise InvalidArgument(
                 f"Could not split values into channels: expected {math.prod(self.view)} elements "
@@ -186,8 +186,8 @@ def channel_axis(
     of the layer that this one is a part of, `layer_name` its name there, such as "query": attention
     uses them. The equation is that of an EinsumDense; `parts` are heads or groups.
 
-    The axis is `verified` only where the class itself is in the table: a class derived from it may
-    work otherwise.
+    The axis is `verified` only if the class itself is in the table: a derived class may work
+    differently.
     """
     size = tuple(int(n) for n in shape)
     if not size:
@@ -206,27 +206,32 @@ def channel_axis(
 
 
 def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) -> ChannelAxis:
-    """The axis, or axes, that a user gives, negative from the end; () takes all as one channel.
+    """The axis, or axes, from the user, negative from the end; () takes all as one channel.
 
-    Raises InvalidArgument where an axis is out of range, or given twice.
+    Raises InvalidArgument if an axis is out of range, or given twice.
 
     Example:
         >>> explicit_axis((-2, -1), (3, 3, 8, 2), "w").channels
         16
     """
     size = tuple(int(n) for n in shape)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes: Any = (axis,) if is_whole(axis) else axis
+    if not isinstance(axes, tuple | list) or not all(map(is_whole, axes)):
+        raise InvalidArgument(
+            f"Could not take axis {axis!r:.60} of {name!r} as its channels: expected a whole "
+            f"number or several, got {type(axis).__name__}. Correct channel_axis=, as in -1."
+        )
     inside = [a % len(size) for a in axes if size and -len(size) <= a < len(size)]
     if len(set(inside)) != len(axes):
         raise InvalidArgument(
-            f"Could not take axis {axis} of {name!r} as its channels: expected different axes from "
+            f"Could not use axis {axis} of {name!r} for its channels: expected different axes from "
             f"{-len(size)} to {len(size) - 1} for shape {size}, got {axis}. Correct channel_axis=."
         )
-    return ChannelAxis(size, tuple(inside), _text(axes), True)
+    return ChannelAxis(size, tuple(inside), _text(tuple(axes)), True)
 
 
 def main_variable(variables: Sequence[tuple[str, Sequence[int]]]) -> int:
-    """The index of what a layer is drawn by: its kernel or what comes nearest, else the largest."""
+    """The index of the variable that a layer is drawn by: its kernel, or else the largest."""
     names = [name.rpartition("/")[2] for name, _ in variables]
     for name in _MAIN:
         if name in names:
@@ -252,7 +257,7 @@ def variable_role(name: str, shape: Sequence[int], *, statistic: bool = False) -
 
 
 def _fits(rule: _Rule, kind: str, shape: tuple[int, ...], parts: int) -> bool:
-    # Over several axes a normalisation has no channel of its own for each element.
+    # Over several axes a normalisation doesn't have one channel for each element.
     if kind in _ONE_AXIS_ONLY and len(shape) > 1:
         return False
     if not all(-len(shape) <= axis < len(shape) for axis in rule.axes):

@@ -1,21 +1,20 @@
-"""The state of each channel at each record, from what was recorded alone.
+"""The state of each channel at each record, computed from the records only.
 
-The first that fits:
+The first that applies:
 
-1. pruned: all of it held at zero by the kept mask; without a mask only measured, for kernels that
-   are zero now and in the past, and that were seen to hold something else.
-2. frozen: none of it may be changed by an update.
-3. reactivated: it was one of these in one of the last `patience` records.
-4. settled: its relative delta stayed under the threshold for `patience` records, and since then
-   neither reached ten times the threshold nor stayed at or over it for `patience` records. One that
-   has been exactly zero since the first record is settled from there on.
-5. moving: everything else.
+1. pruned: all of it held at zero by the kept mask. Without a mask it is only measured, for kernels
+that are zero now and in the past and were once seen non-zero. 2. frozen: no update may change any
+of it. 3. reactivated: it was one of these in one of the last `patience` records. 4. settled: its
+relative delta stayed under the threshold for `patience` records, and since then neither reached ten
+times the threshold nor stayed at or over it for `patience` records. One that has been exactly zero
+since the first record is settled from there on. 5. moving: everything else.
 
-Where something else than an optimizer moves a weight on purpose, as a target network is moved, it
-is following instead of 3 to 5.
+If anything but an optimizer moves a weight on purpose, like a target network, it is following
+instead of 3 to 5.
 
-Beside the state stand two marks: violated (all of it was held since the step of its past value, and
-yet bits changed) and non-finite. Nothing here knows of lineages: a resumed run is one series.
+In addition to the state there are two marks: violated (all of it was held since the step of its
+past value, and yet bits changed) and non-finite. Lineages don't matter here: a resumed run is one
+series.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ NONFINITE = 0x40
 VIOLATED = 0x80
 
 THRESHOLD = 1e-4
-"""Relative delta under which a channel counts as quiet, unless the viewer says otherwise."""
+"""Relative delta under which a channel counts as quiet, unless the user chooses another."""
 
 PATIENCE = 5
 """Records for which a channel has to be quiet or restless, or stays reactivated."""
 
 STALLED = 20
-"""Records for which a channel that is meant to train has to stand still to count as stalled."""
+"""Records without any change after which a channel that is meant to train counts as stalled."""
 
 RESTLESS = 53
 """Codes from the threshold to the delta that ends settled at once: ten times, on the grid 9.94."""
@@ -77,11 +76,11 @@ def unsettled_states(
     channels), is looked at, and changed only where it isn't audited. Steps increase. A statistic
     that wasn't recorded marks nothing.
 
-    `measured`, bool (records,) as from `seen`, or (records, channels), says where a channel of
-    zeros counts as pruned without a mask, unless it has NaN or infinity; None: nowhere, as in all
-    but kernels. `follows`, for all or bool (channels,): something else moves it. Where the
-    writer `audited` held weights none are marked as moved: a record can't tell them from weights
-    that a command on the masks has set.
+    `measured`, bool (records,) as from `seen`, or (records, channels), is True where a channel of
+    zeros counts as pruned without a mask, unless it has NaN or infinity; None: nowhere, as for all
+    but kernels. `follows`, for all or bool (channels,): not moved by an optimizer. If the writer
+    `audited` held weights, none are marked as moved: in a record they look like weights that a
+    command on the masks has set.
     """
     finite = codes[statistics.NONFINITE] == ZERO
     if not finite.all():
@@ -111,9 +110,9 @@ def unsettled_states(
 
 
 def seen(codes: Codes) -> Flags:
-    """Where, as bool (records,), a kernel was seen to hold something else than zeros by then.
+    """Whether a kernel was seen non-zero by each record, as bool (records,).
 
-    One that is all zero since the first record was initialised so: it isn't pruned.
+    A kernel that is all zero since the first record was initialised so: it isn't pruned.
     """
     values = (codes[statistics.NORM] != ZERO) | (codes[statistics.PAST_NORM] != ZERO)
     held: Flags = np.logical_or.accumulate(values.any(axis=1))
@@ -121,10 +120,10 @@ def seen(codes: Codes) -> Flags:
 
 
 def stalled(codes: Codes, state: States) -> Integers:
-    """Since which record, by its position, channels stand still exactly; -1 where they don't.
+    """The position of the record since which each channel hasn't changed at all; -1 where it has.
 
-    A channel is stalled where in each of the last `STALLED` records no mask held a part of it, it
-    was finite, not pruned, and its delta was exactly zero.
+    A channel is stalled if in each of the last `STALLED` records no mask held a part of it, it was
+    finite, not pruned, and its delta was exactly zero.
     """
     still = codes[statistics.DELTA_NORM] == ZERO
     still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
@@ -145,14 +144,14 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
 
 
 def settled_below(unsettled: States, limits: Codes, limit: int) -> States:
-    """The states where those settle that do so at a limit, of which `settling` gave the least."""
+    """The states at a limit, from the smallest limits at which channels settle (see `settling`)."""
     # SETTLED - MOVING keeps the marks as they are.
     result: States = unsettled + (limits <= limit).astype(np.uint8) * np.uint8(SETTLED - MOVING)
     return result
 
 
 class Carry(NamedTuple):
-    """What `settling` has to know of the records before: nothing else decides those that follow.
+    """What `settling` needs from earlier records: nothing else decides the later ones.
 
     Attributes:
         quiet_from: int16 (records, channels), of the last records, fewer than `patience`.
@@ -184,7 +183,7 @@ def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes
 def settling_after(
     before: Carry, delta: Codes, unsettled: States, patience: int = PATIENCE
 ) -> tuple[Codes, Carry]:
-    """The same of records that go on from others, and what those that follow have to know."""
+    """The same for records that continue earlier ones, and what later records need."""
     plain = unsettled & np.uint8(STATE)
     quiet_from = np.minimum(delta, np.int16(NAN)) + np.int16(1)
     trained = (plain == MOVING) | (plain == REACTIVATED)

@@ -1,17 +1,19 @@
-"""How sparse a network shall be at which step of its training."""
+"""The sparsity of a network by step of its training."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import check_sparsity, is_number, is_whole
 from tb_pastnet.errors import InvalidArgument
 
 
+@answered
 @dataclass(frozen=True)
 class PolynomialDecay:
-    """The sparsity rises fast at first, then ever slower.
+    """The sparsity rises fast at first, then more and more slowly.
 
     s(t) = final + (initial − final) · (1 − (t − begin) / (end − begin)) ** power, after Zhu and
     Gupta 2017, arXiv:1710.01878, whose power is 3.
@@ -19,7 +21,7 @@ class PolynomialDecay:
     Attributes:
         initial: sparsity at `begin_step`, from 0 on.
         final: sparsity from `end_step` on, at least `initial` and below 1.
-        begin_step: the first step at which weights are pruned; before it there is nothing to do.
+        begin_step: the first step at which weights are pruned.
         end_step: the last one, after `begin_step`.
         power: 1 for a straight line, above 0.
 
@@ -47,7 +49,7 @@ class PolynomialDecay:
             raise _wrong("initial <= final", f"{first} and {last}", "Pruned weights stay pruned.")
         if self.end_step <= self.begin_step:
             got = f"{self.begin_step} and {self.end_step}"
-            raise _wrong("begin_step < end_step", got, "For a single step take OneShot.")
+            raise _wrong("begin_step < end_step", got, "For a single step use OneShot.")
         if not is_number(self.power) or not 0 < self.power < float("inf"):
             raise _wrong("a power above 0", repr(self.power), "Published is 3.")
 
@@ -59,9 +61,10 @@ class PolynomialDecay:
         return float(self.final + (self.initial - self.final) * left**self.power)
 
 
+@answered
 @dataclass(frozen=True)
 class OneShot:
-    """All at once.
+    """Prunes everything at one step.
 
     Attributes:
         sparsity: from 0 up to below 1.

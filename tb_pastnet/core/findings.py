@@ -1,7 +1,7 @@
-"""What there is to know of some runs before anybody asks, each a sentence and where to see it.
+"""Findings about some runs: each a sentence and where to see it.
 
-All steps are those of records. What is said of a layer is said of its newest record; "since" is the
-first record of those up to it at which the same channels, by their number, were in that state.
+All steps are those of records. A finding about a layer is about its newest record; "since" is the
+first record of the unbroken series up to it in which as many channels were in that state.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ KINDS = (
     "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
     "frozen", "pruned", "settled", "freezes_first", "moves_most",
 )  # fmt: skip
-"""Of findings, those that matter most first."""
+"""Kinds of findings, the most important first."""
 
 _NAMED = 3
-"""Layers that a sentence names before it counts the others."""
+"""Layers that a sentence names; the others are counted."""
 
 
 class LayerFacts(NamedTuple):
-    """What is known of a layer of a run.
+    """The facts of a layer of a run.
 
     Attributes:
         steps: int64 (records,), of its records.
         counts: uint32 (records, 6), channels in each state.
         nonfinite: uint32 (records,), channels with NaN or infinity.
         mean_delta: float32 (records,), the mean relative delta.
-        stalled: channels that are meant to train and stand still, see `channel_states.stalled`.
-        stalled_since: the step since which all of these do, None where there are none.
+        stalled: channels that are meant to train and don't change, see `channel_states.stalled`.
+        stalled_since: the step since which none of them has changed, None if there are none.
     """
 
     id: str
@@ -51,7 +51,7 @@ class LayerFacts(NamedTuple):
 
 
 class Violated(NamedTuple):
-    """A channel that changed while it was held, with the steps of the first and last record of it.
+    """A channel that changed while it was held, with the steps of its first and last record.
 
     The cause is a key of `CAUSES`, or one of a later version.
     """
@@ -65,7 +65,7 @@ class Violated(NamedTuple):
 
 
 class RunFacts(NamedTuple):
-    """What is known of a run: its newest step, layers in forward order, violations, account."""
+    """The facts of a run: its newest step, layers in forward order, violations, account."""
 
     name: str
     last_step: int | None
@@ -76,20 +76,25 @@ class RunFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is worth knowing.
+    """Something worth knowing about a run.
 
     Attributes:
         kind: one of `KINDS`.
-        run: its name; None where runs are compared.
-        layers: ids of all layers that it is about.
-        step: of the record since which, or at which, it is so; None where that isn't one step.
-        channels: how many it is about, None where it isn't about channels.
-        value: the number that it tells besides, such as the mean relative delta.
+        run: its name; None if runs are compared.
+        layers: ids of all layers that it concerns.
+        step: of the record since which, or at which, it is so; None if that isn't one step.
+        channels: how many it concerns, None if it isn't about channels.
+        value: another number in its text, such as the mean relative delta.
         text: the sentence.
         view: the view of the tab that shows it: "network" or "layer".
         shown_run: the run to look at.
         layer: the layer to look at, None for all.
         channel: the channel to look at, None for all.
+
+    Example:
+        >>> finding = Finding("settled", "a", ("dense",), 50, 3, None, "Settled since step 50")
+        >>> finding.layers, finding.step
+        (('dense',), 50)
     """
 
     kind: str
@@ -106,7 +111,7 @@ class Finding:
 
 
 def findings(runs: Sequence[RunFacts]) -> list[Finding]:
-    """Finds what there is to know: by kind in the order of `KINDS`, then by run, then by step."""
+    """Finds what is worth knowing: by kind in the order of `KINDS`, then by run, then by step."""
     listed = [
         finding
         for run in runs
@@ -128,7 +133,7 @@ def _of_run(run: RunFacts) -> Iterator[Finding]:
     if len(moving) > 1:
         most = max(moving, key=lambda layer: float(layer.mean_delta[-1]))
         step, value = int(most.steps[-1]), float(most.mean_delta[-1])
-        text = f"{most.id} moves most at step {step:,}: mean relative delta {value:.2g}"
+        text = f"{most.id} moves the most at step {step:,}: mean relative delta {value:.2g}"
         yield _layers_finding("moves_most", run, [most], step, None, text, value)
 
 
@@ -138,13 +143,13 @@ def _violations(run: RunFacts) -> Iterator[Finding]:
         causes.setdefault(violated.cause, []).append(violated)
     for cause, group in causes.items():
         first = min(group, key=lambda violated: violated.first_step)
-        channels = len({(violated.variable, violated.channel) for violated in group})
+        channels = len({(violated.layer, violated.channel) for violated in group})
         layers = tuple(dict.fromkeys(violated.layer for violated in group))
         since, until = first.first_step, max(violated.last_step for violated in group)
         when = f"since step {since:,}" if until == run.last_step else between(since, until)
         text = (
-            f"{_counted(channels, 'channel')} of {_named(layers)} changed while held, {when}. "
-            f"Cause: {CAUSES.get(cause, cause)}"
+            f"{_counted(channels, 'channel')} of {_named(layers)} changed while frozen or pruned, "
+            f"{when}. Likely cause: {CAUSES.get(cause, cause)}"
         )
         yield Finding(
             "violations", run.name, layers, since, channels, None, text,
@@ -178,7 +183,7 @@ def _silent(run: RunFacts) -> Iterator[Finding]:
 
 
 def _states(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
-    """Frozen, pruned, non-finite, stalled: grouped by the step since which they are."""
+    """Frozen, pruned, non-finite and stalled layers, grouped by the step at which that began."""
     groups: dict[tuple[str, int, bool], list[tuple[LayerFacts, int]]] = {}
     for layer in layers:
         for kind, count, since in _standing(layer):
@@ -203,7 +208,7 @@ _SENTENCES: Mapping[str, str] = {
 
 
 def _standing(layer: LayerFacts) -> Iterator[tuple[str, int, int]]:
-    """Kind, channels and first step of what a layer is at its newest record."""
+    """Kind, channels and first step of each state of a layer at its newest record."""
     frozen, pruned = layer.counts[:, FROZEN], layer.counts[:, PRUNED]
     for kind, counts in (("frozen", frozen), ("pruned", pruned), ("nonfinite", layer.nonfinite)):
         if counts[-1]:
@@ -226,7 +231,7 @@ def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
     members = [layer for _, layer in still_layers]
     since = still_layers[-1][0]
     names = _named(f"{layer.id} since step {step:,}" for step, layer in still_layers)
-    text = f"Settled, so that training could stop: {names}"
+    text = f"Settled, so training could stop: {names}"
     yield _layers_finding("settled", run, members, since, sum(x.channels for x in members), text)
 
 

@@ -1,8 +1,10 @@
-"""The statistics of float32 values, compiled by numba: one pass over memory does all of it.
+"""The statistics of float32 values, compiled by numba: one pass over memory computes all of them.
 
 It computes what `core.statistics.channel_statistics` defines, with sums in float64, in which the
 square of no float32 vanishes or overflows. Importing this module needs numba, and compiles, or
 loads what an earlier process compiled.
+
+What a kernel gives for each channel: three sums of squares, the largest |delta|, two counts.
 """
 
 from __future__ import annotations
@@ -15,29 +17,35 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.statistics import (
+    CHANGED,
+    DELTA_MAX,
+    DELTA_NORM,
+    NONFINITE,
+    NORM,
+    PAST_NORM,
+    VALUE_ROWS,
+)
+
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int32]
-
-NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE = range(6)
-ROWS = 6
-"""What a kernel gives for each channel: three sums of squares, the largest |delta|, two counts."""
 
 _LARGEST = np.finfo(np.float32).max
 _ZERO = np.float32(0)
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
-# Sums may be added in any order, which is what lets several be added at once. Nothing else is
-# relaxed: NaN and infinity are told from numbers.
+# Sums may be added in any order: several can be added at once. Nothing else is relaxed: NaN and
+# infinity stay distinct from numbers.
 _MATHS = {"reassoc", "contract"}
 
 
 def _compiled(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compiles code that lets go of the interpreter's lock, and keeps it on disk if possible."""
+    """Compiles code that releases the interpreter's lock, and caches it on disk if possible."""
 
     def compile_now(function: Callable[..., Any]) -> Any:
         options = {"nogil": True, "fastmath": _MATHS, "error_model": "numpy"}
-        # Numba raises where neither the package's directory nor the user's can be written.
+        # Numba raises if neither the package's directory nor the user's can be written.
         with contextlib.suppress(RuntimeError):
             return numba.njit(signature, cache=True, **options)(function)
         return numba.njit(signature, **options)(function)
@@ -52,7 +60,7 @@ def _compared(value: np.float32, past: np.float32) -> tuple[Any, ...]:  # pragma
     # NaN that stays NaN has not changed.
     changed = (value != past) & ((value == value) | (past == past))
     delta = value - past if finite & was_finite else _ZERO
-    # The bits of magnitudes are in their order, and the larger of two integers is quick to find.
+    # The bits of magnitudes have the same order, and integers are quick to compare.
     bits = np.float32(abs(delta)).view(np.int32)
     counted = np.int32(changed), np.int32(not finite)
     value, past = value if finite else _ZERO, past if was_finite else _ZERO
@@ -83,7 +91,7 @@ def _collect(
 ) -> None:  # pragma: no cover  compiled
     """Adds what was summed place by place to the channels, which come in turn."""
     place = 0
-    while place < largest.shape[0]:  # counted: to divide for each place is slow
+    while place < largest.shape[0]:  # counted: dividing for each place is slow
         for channel in range(out.shape[2]):
             for _ in range(inner):
                 first, second, third = squares[0, place], squares[1, place], squares[2, place]
@@ -106,8 +114,8 @@ def columns(
 
     Both are float32 (members, elements), from the first element of the first channel on; `past`
     becomes `current` where `replace`. `width` elements are summed side by side, whole turns of all
-    channels; `inner` are those of a channel that lie side by side. Overwrites `out`, float64 (ROWS,
-    members, channels).
+    channels; `inner` are those of a channel that lie side by side. Overwrites `out`, float64
+    (VALUE_ROWS, members, channels).
     """
     squares = np.empty((3, width), np.float64)
     first, second, third = squares[0], squares[1], squares[2]
@@ -132,7 +140,7 @@ def columns(
             if replace:  # a loop: numba's own copy of a slice takes several times as long
                 for place in range(piece.shape[0]):
                     old[place] = piece[place]
-        for row in range(ROWS):
+        for row in range(VALUE_ROWS):
             for channel in range(out.shape[2]):
                 out[row, member, channel] = 0
         _collect(out, member, inner, squares, largest, changed, nonfinite)
@@ -146,7 +154,7 @@ def rows(
 
     Both are float32 (rows, elements), some rows of all members from number `first_row` on; `past`
     becomes `current` where `replace`. In a member the channels come in turn `turns` times. Adds to
-    `out`, float64 (ROWS, members, channels).
+    `out`, float64 (VALUE_ROWS, members, channels).
     """
     for row in range(current.shape[0]):
         piece, old = current[row], past[row]
@@ -172,7 +180,7 @@ def rows(
 
 @_compiled("(float64[:, ::1], f8, float32[:, ::1])")
 def finish(sums: Rows, elements: float, result: Floats) -> bool:  # pragma: no cover  compiled
-    """Makes statistics of sums over so many elements each; both are (ROWS, channels).
+    """Makes statistics of sums over so many elements each; both are (VALUE_ROWS, channels).
 
     Returns whether float32 holds all of them: the norm of the largest values doesn't fit.
     """

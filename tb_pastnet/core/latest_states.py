@@ -1,4 +1,4 @@
-"""The states of channels while they are recorded: of each record when it is made."""
+"""The states of channels during recording, computed as each record is made."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tb_pastnet.core.statistics import NORM, PAST_NORM
 
 
 class LatestStates:
-    """Tells the states of each record from those before it: the same as of all records together.
+    """Computes the states of each record from earlier ones, as if for all records together.
 
     Args:
         widths: int64 (variables,), channels of each.
         kernels: bool (variables,), those in which channels of zeros count as pruned.
-        follows: bool (variables,), those that something else than an optimizer moves.
+        follows: bool (variables,), those that aren't moved by an optimizer.
         threshold: the relative delta under which a channel counts as quiet.
     """
 

@@ -1,9 +1,9 @@
-"""Which records stand when a run was interrupted and started again.
+"""Which records count when a run was interrupted and started again.
 
 Training that restarts from a checkpoint writes some steps a second time. The rule: a lineage
 replaces what earlier lineages of its writer recorded at and after its own first step. Order is by
 ordinal, ties by id, so both TensorBoard loaders and every load order give one answer. The clock
-only tells writers apart: who records while another does hasn't restarted it.
+only tells writers apart: a writer that records while another does isn't its restart.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CLOCKS_DIFFER = 0.1
 
 
 def run_number(origin: str, origins: Sequence[str | None], *, resumes: bool) -> int:
-    """Which of some runs a training goes on, by its number; their count where it is another one.
+    """Which run a training continues, by its number; the number of runs if it is a new one.
 
     Args:
         origin: a fingerprint of the values that the training began with.
-        origins: those of the runs, the oldest first; None of one that has recorded nothing.
+        origins: those of the runs, the oldest first; None for a run that has recorded nothing.
         resumes: whether it begins at a step above 0, as from a checkpoint, whose weights are no
             longer those of the beginning. Then it is the run of its origin, or else the newest.
     """
@@ -36,14 +36,14 @@ def run_number(origin: str, origins: Sequence[str | None], *, resumes: bool) -> 
 
 
 def writers_of(spans: Sequence[tuple[float, float] | None]) -> list[int]:
-    """Which writer each lineage of a run is of, from 0: those of one never recorded at once.
+    """The writer of each lineage of a run, from 0: lineages of one writer never overlap in time.
 
     Args:
         spans: the times of the first and the last record of each lineage, in seconds, in the order
-            of the lineages; None of one without records, which is of the newest writer.
+            of the lineages; None for one without records, which belongs to the newest writer.
 
     Returns:
-        The number of the newest writer that a lineage can be of.
+        For each lineage the number of the newest writer that it can belong to.
 
     Example:
         >>> writers_of([(0, 9), (5, 20), (10, 15), (30, 40)])
@@ -71,7 +71,7 @@ def _at_once(first: tuple[float, float], second: tuple[float, float]) -> bool:
 
 
 def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
-    """Where each lineage is cut off by those after it: the smallest start among these.
+    """The step at which later lineages cut each lineage off: the smallest start among these.
 
     None stands for a lineage that recorded nothing, and for one that isn't cut off.
     """
@@ -87,7 +87,7 @@ def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
 def supersede(
     lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None] | None = None
 ) -> list[Flags]:
-    """Marks the records that still stand, as bool (records,) for each lineage: False = superseded.
+    """Marks the records that still count, as bool (records,) for each lineage: False = superseded.
 
     Lineages are ordinal, id and increasing steps (records,), in any order. `starts` are their first
     steps where these are known from elsewhere, for example from the description when the first

@@ -1,7 +1,7 @@
-"""Which weights a mask lets through, as a user gives it: an array, or numbers of channels.
+"""Masks as the user passes them: an array, or numbers of channels.
 
-A mask is a bool array of its variable's shape, True = through. What to prune is chosen
-by `pruning_rules`.
+A mask is a bool array of its variable's shape, True = through. `pruning_rules` choose what to
+prune.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Mask = npt.NDArray[np.bool_]
 
 
 def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) -> Mask:
-    """Reads a mask that a user gives: bool, int or float of exactly `shape`, each element 0 or 1.
+    """Reads a user's mask: bool, int or float of exactly `shape`, each element 0 or 1.
 
-    Nothing is broadcast; all else, also NaN, raises InvalidArgument. `name` and `word` are for
-    errors: the variable, "kept" or "trainable".
+    Nothing is broadcast; everything else, even NaN, raises InvalidArgument. `name` and `word` are
+    for errors: the variable, "kept" or "trainable".
     """
-    failed = f"Could not take the {word} mask of {name!r}"
+    failed = f"Could not use the {word} mask of {name!r}"
     try:
         given = np.asarray(value)
     except (TypeError, ValueError):
@@ -37,7 +37,7 @@ def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) ->
     if given.shape != size:
         raise InvalidArgument(
             f"{failed}: expected shape {size}, got {given.shape}. Give one 0 or 1 for each weight; "
-            f"whole channels go by channels=."
+            f"for whole channels use channels=."
         )
     wrong = (given != 0) & (given != 1)
     if wrong.any():
@@ -52,9 +52,9 @@ def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) ->
 def channel_mask(channels: npt.ArrayLike, axis: ChannelAxis, name: str) -> Mask:
     """The mask that holds whole channels, by their numbers, in any order; repeated ones count once.
 
-    Raises InvalidArgument where one is no whole number or out of range; negative ones are, too.
+    Raises InvalidArgument if one isn't a whole number or is out of range, as negative ones are.
     """
-    failed = f"Could not take channels of {name!r}"
+    failed = f"Could not choose channels of {name!r}"
     given = np.asarray(channels)
     if given.dtype == bool:
         raise InvalidArgument(
@@ -86,13 +86,13 @@ def reduction_axes(axis: ChannelAxis) -> tuple[int, ...]:
 
 
 def spread(channels: Mask, axis: ChannelAxis) -> Mask:
-    """Gives each weight what its channel has: (channels,) to the variable's shape."""
+    """Spreads a value per channel over its weights: (channels,) to the variable's shape."""
     rows = np.repeat(channels, axis.elements).reshape([axis.view[a] for a in axis.order])
     return rows.transpose(np.argsort(axis.order)).reshape(axis.shape)
 
 
 def sparsity(kept: Iterable[Mask]) -> float:
-    """The share of pruned weights: 1 − mean over all masks together; 0.0 of none."""
+    """The share of pruned weights: 1 − mean over all masks together; 0.0 for none."""
     masks = list(kept)
     total = sum(mask.size for mask in masks)
     through = sum(int(np.count_nonzero(mask)) for mask in masks)

@@ -1,22 +1,23 @@
-"""How arrays are laid out and cut for the kernels, and how what these give is put together."""
+"""How arrays are laid out and cut for the kernels, and how their results are combined."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import kernels
 from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.statistics import DELTA_MAX, VALUE_ROWS
 
 LONGEST_PERIOD = 4096
-"""Sums for so many places at most are kept beside each other; beyond, each row is summed alone."""
+"""At most this many sums are kept side by side; beyond that, each row is summed by itself."""
 
 WIDTH = 128
-"""Shorter periods are repeated up to about here: a loop over a few places doesn't pay."""
+"""Shorter periods are repeated up to about here: a loop over a few places is slow."""
 
 Values = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float64]
@@ -25,10 +26,10 @@ Cut = tuple[slice, slice]
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Variables as an array (members, outer, channels, inner), of which `channels` are told apart.
+    """Variables as an array (members, outer, channels, inner).
 
-    `measure` gives one cut of it to the kernel, replaces that part of `past` if asked to, and
-    returns float64 (kernels.ROWS, members, channels).
+    `measure` gives one cut of it to a kernel of `core.kernels` or `core.plain_kernels`, replaces
+    that part of `past` if asked to, and returns float64 (VALUE_ROWS, members, channels).
     """
 
     members: int
@@ -42,7 +43,7 @@ class Interleaved(_Sizes):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """That of the array that is cut and given to the kernel."""
+        """The shape of the array that is cut and passed to the kernel."""
         return self.members, self.outer * self._period
 
     @property
@@ -60,19 +61,21 @@ class Interleaved(_Sizes):
         step = width * max(1, -(-size // (parts * width)))
         return [(slice(None), slice(start, start + step)) for start in range(0, size, step)]
 
-    def measure(self, current: Values, past: Values, cut: Cut, *, replace: bool) -> Rows:
+    def measure(
+        self, kernels: ModuleType, current: Values, past: Values, cut: Cut, *, replace: bool
+    ) -> Rows:
         """See `_Sizes`."""
-        out = np.empty((kernels.ROWS, self.members, self.channels))
+        out = np.empty((VALUE_ROWS, self.members, self.channels))
         kernels.columns(current[cut], past[cut], self._width, self.inner, out, replace)
         return out
 
 
 class Contiguous(_Sizes):
-    """Each channel has so many elements behind it that they are summed alone, row by row."""
+    """Each channel has so many elements behind it that they are summed row by row."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """That of the array that is cut and given to the kernel."""
+        """The shape of the array that is cut and passed to the kernel."""
         return self.members * self.outer * self.channels, self.inner
 
     def cuts(self, parts: int) -> list[Cut]:
@@ -81,9 +84,11 @@ class Contiguous(_Sizes):
         step = -(-rows // parts)
         return [(slice(start, start + step), slice(None)) for start in range(0, rows, step)]
 
-    def measure(self, current: Values, past: Values, cut: Cut, *, replace: bool) -> Rows:
+    def measure(
+        self, kernels: ModuleType, current: Values, past: Values, cut: Cut, *, replace: bool
+    ) -> Rows:
         """See `_Sizes`."""
-        out = np.zeros((kernels.ROWS, self.members, self.channels))
+        out = np.zeros((VALUE_ROWS, self.members, self.channels))
         kernels.rows(current[cut], past[cut], cut[0].start, self.outer, out, replace)
         return out
 
@@ -92,9 +97,9 @@ MemoryLayout = Interleaved | Contiguous
 
 
 def layout_of(axis: ChannelAxis, members: int) -> MemoryLayout | None:
-    """How so many variables of one axis are laid out.
+    """The layout of this many variables of one axis.
 
-    None where the channels are numbered by axes that don't lie side by side in their order, or
+    None if the channels are numbered by axes that aren't next to each other in this order, or if
     there is nothing to measure.
     """
     first = axis.axes[0] if axis.axes else 0
@@ -107,10 +112,10 @@ def layout_of(axis: ChannelAxis, members: int) -> MemoryLayout | None:
 
 
 def united(parts: Sequence[Rows]) -> Rows:
-    """Puts together what the parts of an array gave, at least one."""
+    """Combines the results of the parts of an array, at least one."""
     total = parts[0]
     for part in parts[1:]:
-        largest = np.maximum(total[kernels.DELTA_MAX], part[kernels.DELTA_MAX])
+        largest = np.maximum(total[DELTA_MAX], part[DELTA_MAX])
         total = total + part
-        total[kernels.DELTA_MAX] = largest
+        total[DELTA_MAX] = largest
     return total

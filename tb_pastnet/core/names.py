@@ -1,7 +1,7 @@
 """Names of variables in a network.
 
 A variable is known by its path of layer names below the model's root. Keras numbers unnamed layers
-through the whole process (`dense_7` in the second model), so those numbers are given anew within
+through the whole process (`dense_7` in the second model), so the layers are numbered again within
 each parent: the same architecture has the same names in every process and after every load.
 """
 
@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
+
+V = TypeVar("V")
 
 
 def snake_case(class_name: str) -> str:
@@ -25,7 +27,7 @@ def snake_case(class_name: str) -> str:
 
 
 def renumber(siblings: Sequence[tuple[str, str]]) -> list[str]:
-    """Numbers the unnamed layers of one parent anew, by class name and layer name, in their order.
+    """Numbers the unnamed layers of one parent again, by class name and layer name, in their order.
 
     Chosen names are kept, automatic ones counted from the first of their class; all are unique.
 
@@ -63,10 +65,16 @@ def resolve(
 ) -> str:
     """Finds the one identity that a name means: itself, or a suffix of whole path elements.
 
-    Raises UnknownName where none fits, which names the nearest, or several do. `kind` and `root`
-    are for the error: what is named, and what its paths begin below.
+    Raises UnknownName if none fits (it lists the nearest) or several do, and InvalidArgument if the
+    name isn't a string. `kind` and `root` are for the error: the kind of thing, and the root of its
+    paths.
     """
     candidates = list(identities)
+    if not isinstance(name, str):
+        raise InvalidArgument(
+            f"Could not find a {kind} by {name!r:.60}: expected its name, got "
+            f"{type(name).__name__}. Choose among {_listed(candidates) or 'none at all'}."
+        )
     fits = _fitting(name, ((identity, identity) for identity in candidates))
     if len(fits) == 1:
         return fits[0]
@@ -74,16 +82,19 @@ def resolve(
     if fits:
         raise UnknownName(
             f"Could not find {kind} {name!r}: expected a name that fits one {kind}, got "
-            f"{len(fits)} that end so: {shown}. Write more of its path."
+            f"{len(fits)} with this ending: {shown}. Write more of its path."
         )
+    mend = f"Use a {kind}'s path below {root}, or the end of it."
+    if any(each.startswith(f"{name}/") for each in candidates):
+        mend = f"Write '{name}/*' for all that are in it."
     raise UnknownName(
         f"Could not find {kind} {name!r}: expected one of {shown or 'none at all'}, got no "
-        f"match. Use a {kind}'s path below {root}, or the end of it."
+        f"match. {mend}"
     )
 
 
 class LogName(str):
-    """A name that was had from us, not written: it is read as the one in the log alone."""
+    """A name that came from the log, not from the user: it is read only as the name in the log."""
 
     __slots__ = ()
 
@@ -103,14 +114,13 @@ class Called(NamedTuple):
 
 
 class Names:
-    """The one place where what a user calls variables of a network is looked up.
+    """Looks up what a user calls the variables of a network.
 
-    A name is read as ours and as the framework's own, in full or by the end of its path. Where the
-    two readings give different variables, that is an error with both: neither goes before.
+    A name is read as ours and as the framework's own, in full or by the end of its path. If the two
+    readings give different variables, that is an error that names both.
 
     Args:
-        called: of each variable, by its name in the log and in forward order, what else it is
-            called.
+        called: other names of each variable, by its name in the log, in forward order.
 
     Example:
         >>> names = Names({"dense/kernel": Called((4, 2), ("dense_7/kernel",))})
@@ -127,32 +137,32 @@ class Names:
                 self._handled.setdefault(handle, []).append(name)
 
     def one(self, wanted: object) -> str:
-        """The one variable that is meant by a name, by itself, or by a layer that has no other.
+        """The one variable meant by a name, by itself, or by a layer that has no other.
 
         Raises:
             UnknownName: a name that fits none or several, a layer with several variables.
-            InvalidArgument: what is neither a name nor of this network.
+            InvalidArgument: neither a name nor a part of this network.
         """
         if isinstance(wanted, str) and not is_pattern(wanted):
             return self._named(wanted)
         names = self.all(wanted)
         if len(names) != 1:
             raise UnknownName(
-                f"Could not find one variable by {_shown(wanted)}: expected what fits one, got "
-                f"{len(names)}: {self._described(names)}. Name one of them."
+                f"Could not find one variable by {_shown(wanted)}: expected something that fits "
+                f"one, got {len(names)}: {self._described(names)}. Name one of them."
             )
         return names[0]
 
     def all(self, wanted: object) -> list[str]:
-        """All variables that are meant by a name, pattern, variable or layer, or by a list of such.
+        """All variables meant by a name, pattern, variable or layer, or by a list of these.
 
-        Raises as `one` does, but for a pattern or a layer that fits several.
+        Raises as `one` does, except for a pattern or a layer that fits several.
         """
         chosen = {name for names in self.groups(wanted) for name in names}
         return [name for name in self._called if name in chosen]
 
     def groups(self, wanted: object) -> list[list[str]]:
-        """The same, apart for each name, pattern, variable and layer in a list."""
+        """The same, separately for each name, pattern, variable and layer in a list."""
         if isinstance(wanted, str):
             return [self._fitting(wanted) if is_pattern(wanted) else [self._named(wanted)]]
         if id(wanted) in self._handled:
@@ -160,10 +170,22 @@ class Names:
         if isinstance(wanted, Iterable) and not hasattr(wanted, "shape"):
             return [group for each in wanted for group in self.groups(each)]
         raise InvalidArgument(
-            f"Could not choose {_shown(wanted)}: expected a variable or a layer of the network, or "
-            f"a name, got another one. Choose among "
+            f"Could not choose {_shown(wanted)}: expected a variable or layer of this network, or "
+            f"a name, got something else. Choose among "
             f"{_listed(list(self._called)) or 'none at all'}."
         )
+
+    def keyed(self, given: Mapping[Any, V] | None, argument: str) -> dict[str, V]:
+        """What is given for variables by what a user calls them, by their names in the log.
+
+        Raises as `all` does, and InvalidArgument for what is no mapping.
+        """
+        if not isinstance(given, Mapping | None):
+            raise InvalidArgument(
+                f"Could not read {argument}=: expected a mapping from names, got {given!r:.60}. "
+                f"Write {argument}={{{next(iter(self._called), 'name')!r}: …}}."
+            )
+        return {name: value for key, value in (given or {}).items() for name in self.all(key)}
 
     def _named(self, name: str) -> str:
         if isinstance(name, LogName) and name in self._called:
@@ -176,12 +198,12 @@ class Names:
             return resolve(name, self._called)
         raise UnknownName(
             f"Could not find variable {name!r}: expected a name that fits one variable, got "
-            f"{len(fits)}, by the name in the log and by the framework's: {self._described(fits)}. "
+            f"{len(fits)}, counting names in the log and the framework's: {self._described(fits)}. "
             f"Write more of its path, or pass the variable itself."
         )
 
     def _fitting(self, pattern: str) -> list[str]:
-        """Those that a pattern fits. A root's own name, which begins some paths, says nothing."""
+        """Those that a pattern fits. The root's own name in some paths doesn't count."""
         ours = [name for name in self._called if fnmatchcase(name, pattern)]
         firsts = ((name, alias) for name, each in self._called.items() for alias in each.names[:1])
         below = [name for name, alias in firsts if fnmatchcase(alias, pattern)]
@@ -199,12 +221,12 @@ class Names:
         both = [name for name in self._called if (name in ours) != (name in below)]
         raise UnknownName(
             f"Could not find variables by {pattern!r}: expected a pattern that fits the same by "
-            f"the names in the log and by the framework's, got one that fits by one of them alone "
+            f"the names in the log and by the framework's, got one that fits only by one of them: "
             f"{self._described(both)}. Write more of the path, or pass layers or variables."
         )
 
     def _described(self, names: Sequence[str]) -> str:
-        """Names with shapes, and of what else they are called the first."""
+        """Names with shapes, and the first other name of each."""
         return _listed([self._line(name) for name in names]) or "none at all"
 
     def _line(self, name: str) -> str:
@@ -215,7 +237,7 @@ class Names:
 
 
 def _fitting(name: str, called: Iterable[tuple[str, str]]) -> list[str]:
-    """The identities that a name means among pairs of what they are called and identity."""
+    """The identities that a name means, among pairs of name and identity."""
     pairs = list(called)
     exact = [identity for alias, identity in pairs if alias == name]
     ends = [identity for alias, identity in pairs if alias.endswith("/" + name)]

@@ -1,4 +1,4 @@
-"""From float64 to float32 without a silent lie at either end of the range."""
+"""From float64 to float32, without false zeros and infinities at the ends of the range."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 _FLOAT32 = float(np.finfo(np.float32).max)
-# By its bits: where subnormal numbers are flushed to zero, 2.0**-149 would be zero as well.
+# By its bits: if subnormal numbers are flushed to zero, 2.0**-149 would be zero as well.
 _SMALLEST = np.array(1, np.uint32).view(np.float32)
 
 

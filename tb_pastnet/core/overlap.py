@@ -1,9 +1,10 @@
-"""How far two sets of weights or of channels are the same one, and how far they were by chance.
+"""How much two sets of weights or channels overlap, and how much they would by chance.
 
 The overlap of two sets is their intersection over their union, |A ∩ B| / |A ∪ B|. Over several
-layers, intersections and unions add up before one is divided by the other, so that a large layer
-weighs more than a small one. By chance means: the mean overlap of two random sets that have as many
-elements of each layer. What these share of a layer has the hypergeometric distribution.
+layers, intersections and unions add up before one is divided by the other: a large layer weighs
+more than a small one. The overlap by chance is the mean overlap of two random sets that have as
+many elements of each layer. The number of elements that these share in a layer has the
+hypergeometric distribution.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ FEW = 16
 def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     """Intersection over union of numbers of elements: |A ∩ B| / (|A| + |B| − |A ∩ B|).
 
-    With sums over layers it is that of the layers joined. It is 1 where both sets are empty, NaN
-    where a number is.
+    With sums over layers it is the overlap of the joined layers. It is 1 if both sets are empty,
+    NaN if a number is.
     """
     intersection = np.asarray(shared, np.float64)
     union = np.asarray(first, np.float64) + np.asarray(second, np.float64) - intersection
@@ -33,10 +34,10 @@ def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) 
 
 
 def by_chance(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.ArrayLike) -> Floats:
-    """The mean overlap of two random sets of some sizes among so many elements.
+    """The mean overlap of two random sets of given sizes among a number of elements.
 
-    Exact where the smaller set has at most `FEW` elements, else within 0.01 %. It is 1 where both
-    sets are empty, NaN where a number is.
+    Exact if the smaller set has at most `FEW` elements, else within 0.01 %. It is 1 if both sets
+    are empty, NaN if a number is.
 
     Example:
         >>> round(by_chance(1, 1, 10).item(), 6)  # one in ten draws is the same
@@ -49,13 +50,13 @@ def by_chance(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.ArrayLi
 
 
 class ByChance:
-    """The mean overlap of random sets, to which layers add their elements one after the other.
+    """The mean overlap of random sets, to which layers add their elements one by one.
 
-    Of a number S of shared elements with mean m, and sets of T elements together, the overlap is
-    S / (T − S). With U = T − m and the central moments v, t and f of S its mean is
-    m / U + T · (v / U³ + t / U⁴ + f / U⁵ + …), by Taylor's series around m; f is taken as 3v² + v,
-    that of a Poisson distribution. Where S can't be more than `FEW` all its values are weighed by
-    their probabilities.
+    With S shared elements and T elements in both sets together, the overlap is S / (T − S). Let m
+    be the mean of S, v, t and f its central moments, and U = T − m. The mean overlap is m / U + T ·
+    (v / U³ + t / U⁴ + f / U⁵ + …), by Taylor's series around m. f is taken as 3v² + v, that of a
+    Poisson distribution. If S can't exceed `FEW`, all its values are weighted by their
+    probabilities.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -66,7 +67,7 @@ class ByChance:
     def add(
         self, first: Floats, second: Floats, elements: Floats, where: npt.ArrayLike = True
     ) -> None:
-        """Adds a layer: sizes of both sets and how many elements there are, where it counts."""
+        """Adds a layer: sizes of both sets and number of elements, where it counts."""
         shape, counts = self._mean.shape, np.asarray(where)
         sizes = [np.where(counts, each, 0.0) for each in (first, second, elements)]
         first, second, elements = (np.broadcast_to(each, shape) for each in sizes)
@@ -103,7 +104,7 @@ class ByChance:
 
 
 def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
-    """The probability of each number of shared elements up to `FEW`, at most which there are."""
+    """The probability of each number of shared elements, of which there are at most `FEW`."""
     least = np.maximum(first + second - elements, 0)[..., None]
     first, second, rest = (
         first[..., None],
@@ -113,13 +114,13 @@ def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
     shared = least + np.arange(FEW)
     ways = np.maximum(first - shared, 0) * np.maximum(second - shared, 0)
     with np.errstate(divide="ignore"):
-        # Of each number to the one before: there is no way from the largest on.
+        # From each number to the one below: the recursion has no next term beyond the largest.
         ratios = np.log(ways) - np.log((shared + 1) * (rest + shared + 1))
     logs = np.cumsum(ratios, axis=-1)
     logs = np.concatenate([np.zeros_like(logs[..., :1]), logs], axis=-1)
     weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
-    # They begin at the least number that two such sets can share.
+    # They begin at the smallest number that two such sets can share.
     place = np.arange(FEW + 1) - least.astype(np.int64)
     moved = np.take_along_axis(weights, np.maximum(place, 0), axis=-1)
     result: Floats = np.where(place >= 0, moved, 0.0)
@@ -141,7 +142,7 @@ def count(packed: Words) -> Integers:
 
 
 def count_pairs(packed: Words) -> Integers:
-    """How many elements each two of many sets share, int64 (sets, sets); sizes on the diagonal."""
+    """The elements that each pair of sets shares, int64 (sets, sets); sizes on the diagonal."""
     pairs = np.zeros((len(packed), len(packed)), np.int64)
     for first, row in enumerate(packed):
         pairs[first, first:] = pairs[first:, first] = count(packed[first:] & row)

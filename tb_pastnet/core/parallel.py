@@ -1,4 +1,4 @@
-"""Several things at a time: on helper threads, beside the thread that trains, across a fork."""
+"""Parallel work: on helper threads, next to the training thread, across a fork."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Result = TypeVar("Result")
 
 
 def processors() -> int:
-    """Processors that this process may use, up to as many as share the way to memory well."""
+    """Processors that this process may use, up to the number that share memory bandwidth well."""
     affinity = getattr(os, "sched_getaffinity", None)
     return min(_MOST, len(affinity(0)) if affinity else os.cpu_count() or 1)
 
 
 def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Does things that hold no lock of the interpreter, on this thread and on others."""
+    """Runs actions that don't hold the interpreter's lock, on this thread and on others."""
     waiting = deque(enumerate(actions))
     done: SimpleQueue[tuple[int, Any, Exception | None]] = SimpleQueue()
 
@@ -38,13 +38,13 @@ def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
             except Exception as error:
                 done.put((number, None, error))
                 continue
-            # What it holds is let go of before anybody hears that it is done.
+            # Its objects are released before it reports that it is done.
             del action
             done.put((number, result, None))
 
     _helpers.ask(work, min(processors(), len(actions)) - 1)
     work()
-    # Not until each helper has been here: one that isn't awake yet will find nothing to do.
+    # It doesn't wait for all helpers: one that wakes later finds nothing to do.
     results = sorted((done.get() for _ in actions), key=itemgetter(0))
     for _, _, error in results:
         if error is not None:
@@ -53,9 +53,9 @@ def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
 
 
 class _Helpers:
-    """Threads that do what they are asked for, as long as the process lives.
+    """Threads that run work for the life of the process.
 
-    To ask an executor, and to hear from it, takes longer than all small variables of a network.
+    An executor's round trip takes longer than all small variables of a network.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class _Helpers:
         self._count = 0
 
     def ask(self, work: Callable[[], None], times: int) -> None:
-        """Lets some threads do the same."""
+        """Runs the same work on several threads."""
         while self._count < times:
             self._count += 1
             Thread(target=self._serve, name="pastnet-measure", daemon=True).start()
@@ -76,9 +76,9 @@ class _Helpers:
 
 
 def yield_gil() -> None:
-    """Gives the interpreter back for a moment: called between pieces of work on our thread."""
+    """Releases the interpreter for a moment: called between pieces of work on our thread."""
     # Else the training thread would wait 5 ms for the interpreter, Python's switch interval, each
-    # time it comes back from TensorFlow. A sleep of 0 gives it back and takes it again at once.
+    # time it comes back from TensorFlow. A sleep of 0 releases it and takes it again at once.
     time.sleep(20e-6)
 
 
@@ -87,16 +87,16 @@ _helpers = _Helpers()
 
 
 def fork_aware_pid() -> int:
-    """The id of this process: asked for at each step, at which a call of the system is slow."""
+    """The id of this process, cached: it is read at each step, and a system call is slow."""
     return _pid
 
 
 def _follow() -> None:
     global _pid, _helpers
-    # Threads don't live on in a fork.
+    # A fork has no helper threads.
     _pid, _helpers = os.getpid(), _Helpers()
 
 
-# Where there is none, nothing forks.
+# Without it, nothing forks.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_follow)

@@ -1,4 +1,4 @@
-"""A probe batch of any framework: what its inputs are called, and whether their samples fit."""
+"""A probe batch of any framework: the names of its inputs, and whether their samples match."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Shape = tuple[int, ...]
 
 
 def named_leaves(nest: object, name: str = "") -> list[tuple[str, Any]]:
-    """What is in a nest of mappings, lists and tuples, by its path."""
+    """The leaves of a nest of mappings, lists and tuples, by path."""
     if isinstance(nest, Mapping):
         parts = [(str(key), nest[key]) for key in sorted(nest)]
     elif isinstance(nest, list | tuple):
@@ -26,7 +26,7 @@ def named_leaves(nest: object, name: str = "") -> list[tuple[str, Any]]:
 def sample_count(shapes: Sequence[tuple[str, Shape]], kind: str) -> int:
     """How many samples the inputs of a probe have, by name and shape; `kind` is for errors.
 
-    Raises InvalidArgument where there is no array, or no sample, or not as many as in the first.
+    Raises InvalidArgument if there is no array, no sample, or another number than in the first.
     """
     if not shapes:
         raise refused("at least one array or tensor", f"a {kind} without one")
@@ -42,6 +42,6 @@ def sample_count(shapes: Sequence[tuple[str, Shape]], kind: str) -> int:
 def refused(expected: str, got: str) -> InvalidArgument:
     """The error for a batch that can't be used."""
     return InvalidArgument(
-        f"Could not use the probe: expected {expected}, got {got}. Pass a fixed batch of what the "
-        f"network is called with, such as the first images to validate on."
+        f"Could not use the probe: expected {expected}, got {got}. Pass a fixed batch of the "
+        f"network's inputs, such as the first images of the validation set."
     )

@@ -2,9 +2,9 @@
 
 A score gives each row of (rows, elements) a size; a row is a single weight or a channel. A choice
 prunes by these sizes: what is below a threshold, the smallest share, all but the N largest of every
-M. A rule is a function of `Prunable` weights and of its own arguments that returns their new kept
-masks. It is pure, and what was pruned stays pruned, whatever its value is now. Each way of pruning
-takes any rule, so that a new one is one function: at random, for example, is ::
+M. A rule is a function of `Prunable` weights and its arguments that returns their new kept masks.
+It is pure, and pruned weights stay pruned, whatever their current value. Each way of pruning takes
+any rule: a new rule is one function. Random pruning, for example, is ::
 
     def random(weights, sparsity, *, seed=0, **how):
         rng = np.random.default_rng(seed)
@@ -29,11 +29,11 @@ SCOPES = ("global", "layer")
 
 Values = npt.NDArray[Any]
 Score = Callable[[Values, Mask], Values]
-"""Of values and kept mask, of shape (rows, elements), to one size a row; the larger one stays."""
+"""From values and kept mask, both (rows, elements), to one size per row; the larger ones stay."""
 
 
 class Prunable(NamedTuple):
-    """One variable's weights, as a rule sees them.
+    """One variable's weights, as a rule gets them.
 
     Attributes:
         name: of the variable, for errors.
@@ -49,14 +49,14 @@ class Prunable(NamedTuple):
 
 
 Rule = Callable[..., list[Mask]]
-"""Of a sequence of `Prunable` and the rule's own arguments to a new kept mask for each."""
+"""From a sequence of `Prunable` and the rule's arguments to a new kept mask for each."""
 
 
 def magnitude(rows: Values, kept: Mask) -> Values:
-    """The magnitude of a weight; the root mean square of a channel, what is pruned being 0.
+    """The magnitude of a weight; the root mean square of a channel, with pruned weights as 0.
 
-    So channels are ranked by their 2-norm over the root of their number of elements, and layers
-    compare.
+    Channels are thus ranked by their 2-norm over the root of their number of elements, which is
+    comparable across layers.
     """
     if rows.shape[1] == 1:
         wide = rows.astype(np.float64) if rows.dtype.kind in "biu" else rows
@@ -69,8 +69,7 @@ def magnitude(rows: Values, kept: Mask) -> Values:
 def below(weights: Sequence[Prunable], threshold: float, *, score: Score = magnitude) -> list[Mask]:
     """Prunes weights, of either sign, whose size is below a threshold; NaN and infinity stay.
 
-    The threshold is rounded to the weights' dtype first, so that a float32 weight of 0.7 is not
-    below 0.7.
+    The threshold is rounded to the weights' dtype first: a float32 weight of 0.7 is not below 0.7.
 
     Raises:
         InvalidArgument: the threshold isn't a finite number, or is negative.
@@ -93,20 +92,21 @@ def smallest(
     structured: bool = False,
     score: Score = magnitude,
 ) -> list[Mask]:
-    """Prunes the smallest weights, or channels, until a fraction of all is pruned.
+    """Prunes the smallest weights, or channels, until a fraction of them all is pruned.
 
-    That are `round(sparsity * all)`, halves to even, those that are pruned already included. Of
-    equal ones the first goes first; NaN and infinity count as largest. The largest one of each
-    variable always stays, as pruning a whole layer would cut the network (Tanaka et al. 2020,
-    arXiv:2006.05467, "layer collapse"), so that near 1 fewer may be pruned.
+    The number is `round(sparsity * all)`, halves to even, and includes those that are already
+    pruned. Among equal ones the first is pruned first; NaN and infinity count as largest. The
+    largest one of each variable always stays, because pruning a whole layer would cut the network
+    (Tanaka et al. 2020, arXiv:2006.05467, "layer collapse"); near 1 fewer may thus be pruned.
 
     Args:
         weights: of each variable.
-        sparsity: the fraction of all that shall be pruned, from 0 up to below 1. Where more is
-            pruned already, nothing changes.
-        scope: "global", smallest of all variables together, or "layer", that of each alone.
-        structured: whether whole channels go; `sparsity` is then the fraction of channels.
-        score: what is small.
+        sparsity: the fraction of all to prune, from 0 up to below 1. If more is already pruned,
+            nothing changes.
+        scope: "global", the smallest of all variables together, or "layer", of each variable
+            separately.
+        structured: whether whole channels are pruned; `sparsity` is then the fraction of channels.
+        score: the size of a weight or channel.
 
     Raises:
         InvalidArgument: the sparsity isn't a number in range, or the scope is another word.
@@ -142,10 +142,10 @@ def blocks(
 ) -> list[Mask]:
     """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
-    After Zhou et al. 2021, arXiv:2102.04010, where 2:4 has two that are not zero; the pattern
-    `sparsity_m_by_n` of tfmot counts the zeros instead. Blocks lie along the inputs that an output
-    sums over, see `mask_input.reduction_axes`; those that are sparser already stay as they are. Of
-    equal weights the first of a block goes first; NaN and infinity count as largest.
+    After Zhou et al. 2021, arXiv:2102.04010, where 2:4 has two non-zeros; the pattern
+    `sparsity_m_by_n` of tfmot counts the zeros instead. Blocks run along the inputs that an output
+    sums over, see `mask_input.reduction_axes`; those that are already sparser stay as they are.
+    Among equal weights the first of a block is pruned first; NaN and infinity count as largest.
 
     Raises:
         InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
@@ -170,10 +170,10 @@ def _reaches(weight: Prunable, threshold: float, score: Score) -> Mask:
     if not is_number(threshold) or not 0 <= threshold < math.inf:
         raise InvalidArgument(
             f"Could not prune {weight.name!r} below a threshold: expected a magnitude from 0 on, "
-            f"got {threshold!r:.60}. Weights of either sign stay where their magnitude reaches it."
+            f"got {threshold!r:.60}. Weights of either sign stay if their magnitude reaches it."
         )
     sizes = _sizes(weight, score)
-    with np.errstate(over="ignore"):  # above the largest float16, say: all finite weights go
+    with np.errstate(over="ignore"):  # e.g. above the largest float16: all finite ones go
         limit = sizes.dtype.type(threshold)
     if limit == 0 and threshold > 0:
         return np.asarray(sizes != 0)
@@ -194,9 +194,9 @@ def _in_blocks(weight: Prunable, nonzeros: int, block_size: int, score: Score) -
     length = math.prod(shape[axis] for axis in inner)
     if length % block_size:
         raise InvalidArgument(
-            f"Could not prune {weight.name!r} in blocks of {block_size}: expected as many inputs "
-            f"as blocks hold, got {length} for shape {shape}. Choose a block size that divides "
-            f"{length}, or leave this variable out."
+            f"Could not prune {weight.name!r} in blocks of {block_size}: expected a number of "
+            f"inputs that blocks fill, got {length} for shape {shape}. Choose a block size that "
+            f"divides {length}, or leave this variable out."
         )
     sizes = np.where(weight.kept, _finite(_sizes(weight, score)), -1).transpose(order)
     rows = sizes.reshape(-1, block_size)
@@ -210,7 +210,7 @@ class _Ranked(NamedTuple):
     """The weights, or channels, of one variable that may be pruned.
 
     Attributes:
-        candidates: flat, True where it isn't pruned yet.
+        candidates: flat, True where not pruned yet.
         sizes: float of shape (number of candidates,), never NaN.
     """
 
@@ -236,9 +236,9 @@ def _finite(sizes: Values) -> Values:
 
 
 def _without_smallest(group: Sequence[_Ranked], share: float) -> list[Mask]:
-    """Of each variable what stays, flat, when a share of a group is pruned, pruned ones included.
+    """What stays of each variable, flat, when a share of a group is pruned, including pruned ones.
 
-    Never the largest of a variable goes. Of equal ones the first goes first.
+    The largest of a variable always stays. Among equal ones the first is pruned first.
     """
     total = sum(variable.candidates.size for variable in group)
     live = sum(variable.sizes.size for variable in group)
@@ -252,7 +252,7 @@ def _without_smallest(group: Sequence[_Ranked], share: float) -> list[Mask]:
 
 
 def _all_but_largest(sizes: Values) -> Mask:
-    """All but the largest, of equal ones the last, as that would be pruned last."""
+    """All but the largest; among equal ones the last stays, as it would be pruned last."""
     free = np.ones(sizes.size, bool)
     if sizes.size:
         free[sizes.size - 1 - int(sizes[::-1].argmax())] = False

@@ -1,14 +1,13 @@
 """Values as 16-bit codes on one logarithmic grid.
 
-A code c stands for 2**(c/16). The grid is global, it does not depend on the data: equal values
-have equal codes in every record, so differences between records are small and compress well, and a
-ratio of two values is a difference of two codes.
+A code c stands for 2**(c/16). The grid is global and doesn't depend on the data: equal values have
+equal codes in every record, so differences between records are small and compress well, and a ratio
+of two values is a difference of two codes.
 
 Precision: the nearest of 16 codes an octave is at most 2**(1/32) away, so a value is right within
 2.2 %, and a ratio of two values within 4.5 % (2**(1/16) = 1.0443), over the whole range of a
-double. Zero, infinity and NaN have codes of their own: a value other than zero never becomes zero.
-
-Counts have a grid of theirs, exact up to 49,152 and within 0.07 % above.
+double. Zero, infinity and NaN have their own codes: a value other than zero never becomes zero.
+Counts have another grid, exact up to 49,152 and within 0.07 % above.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 def quantize(values: npt.ArrayLike) -> Codes:
     """Rounds values to int16 codes; 0 becomes `ZERO`, infinity `INFINITE`, NaN `NAN`.
 
-    A negative value is an error of the caller and is taken by its magnitude.
+    A negative value is a caller's error and is taken by its magnitude.
     """
     array = np.asarray(values)
     return _of_float32(array) if array.dtype == np.float32 else _rounded(array)
@@ -64,7 +63,7 @@ def _rounded(values: npt.ArrayLike) -> Codes:
 
 
 def _of_float32(values: npt.NDArray[np.float32]) -> Codes:
-    """The same codes, looked up, which takes a fraction of the time of logarithms."""
+    """The same codes from a table, in a fraction of the time of logarithms."""
     limits, table = _lookup()
     bits = values.view(np.uint32) & _MAGNITUDE
     cell = (bits >> _CELL).astype(np.intp)
@@ -73,17 +72,17 @@ def _of_float32(values: npt.NDArray[np.float32]) -> Codes:
     cell += above
     codes = np.asarray(table.take(cell))
     subnormal = bits - np.uint32(1) < _NORMAL - 1
-    if subnormal.any():  # some cells of theirs hold many codes
+    if subnormal.any():  # some of their cells hold many codes
         codes[subnormal] = _rounded(values[subnormal])
     return codes
 
 
 @functools.cache
 def _lookup() -> tuple[npt.NDArray[np.uint32], Codes]:
-    """The least bits that have the second code of each cell, and both codes of each.
+    """The smallest bits that have the second code of each cell, and both codes of each.
 
-    A cell is the floats that share their upper bits. An octave has 128 of them and 16 codes, so
-    that none holds more than two.
+    A cell is the floats that share their upper bits. An octave has 128 of them and 16 codes: none
+    holds more than two.
     """
     first = np.arange(1 << 15, dtype=np.uint32) * np.uint32(1 << _CELL)
     low, high = first, first + np.uint32((1 << _CELL) - 1)
@@ -96,12 +95,12 @@ def _lookup() -> tuple[npt.NDArray[np.uint32], Codes]:
 
 
 def keep_one(codes: Codes, shares: npt.NDArray[np.floating]) -> None:
-    """Makes codes of shares: what is less than 1 doesn't get the code of 1. Changed in place."""
+    """Corrects codes of shares in place: a share below 1 doesn't get the code of 1."""
     codes[(shares < 1) & (codes == 0)] = -1
 
 
 def dequantize(codes: npt.ArrayLike) -> Floats:
-    """Gives the float64 values that codes stand for, with exact zeros, infinities and NaN."""
+    """Returns the float64 values of codes, with exact zeros, infinities and NaN."""
     array = np.asarray(codes, dtype=np.int16)
     with np.errstate(over="ignore", under="ignore"):
         values = np.asarray(np.exp2(array.astype(np.float64) / CODES_PER_OCTAVE))
@@ -112,7 +111,7 @@ def dequantize(codes: npt.ArrayLike) -> Floats:
 
 
 def quantize_counts(counts: npt.ArrayLike) -> Codes:
-    """Rounds counts to int16 codes of their own; 0 becomes `ZERO`, NaN `NAN`."""
+    """Rounds counts to int16 codes of their grid; 0 becomes `ZERO`, NaN `NAN`."""
     array = np.asarray(counts, np.float64)
     known = np.where(np.isnan(array), 0, array)
     octaves = np.log2(np.maximum(known, EXACT) / EXACT)
@@ -123,7 +122,7 @@ def quantize_counts(counts: npt.ArrayLike) -> Codes:
 
 
 def dequantize_counts(codes: npt.ArrayLike) -> Floats:
-    """Gives the counts that codes of `quantize_counts` stand for, float64."""
+    """Returns the counts of codes from `quantize_counts`, float64."""
     array = np.asarray(codes, np.int16)
     numbers = array.astype(np.float64) - ZERO
     octaves = np.maximum(numbers - EXACT, 0) / _COUNTS_PER_OCTAVE
@@ -133,7 +132,7 @@ def dequantize_counts(codes: npt.ArrayLike) -> Floats:
 
 
 def ratio_codes(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Codes:
-    """Divides in the domain of codes, as a relative delta is defined.
+    """Divides codes, as a relative delta is defined.
 
     0/0 is `ZERO`, x/0 is `INFINITE`, a NaN on either side is `NAN`; beyond the grid it is the
     nearest code that isn't special.

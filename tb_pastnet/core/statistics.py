@@ -1,7 +1,7 @@
-"""What is recorded of each channel, in NumPy.
+"""The statistics recorded for each channel, in NumPy.
 
-This is the definition; a framework's room computes the same where the weights are. The names are
-part of the record format.
+This is the definition; each framework's room computes the same on the weights' device. The names
+are part of the record format.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tb_pastnet.errors import InvalidArgument
 
 
 class Statistic(NamedTuple):
-    """One number that is recorded of each channel.
+    """One number that is recorded for each channel.
 
     Attributes:
         name: in records, answers and tables.
-        meaning: what it is, as docs/record_format.md has it.
+        meaning: what it is, as docs/reference/record_format.md has it.
         share: it is in [0, 1], and 0 and 1 are exact.
         whole: it is a count, see `quantize_counts`.
-        near: the statistic whose codes are nearly the same, so that a record stores the difference.
+        near: the statistic whose codes are nearly the same: a record stores the difference.
     """
 
     name: str
@@ -51,7 +51,7 @@ TABLE = (
     Statistic("kept", "share of elements that the kept mask lets through", True),
     Statistic("trainable", "share of elements that are kept and that an update may change", True),
 )
-"""All statistics. A record stores them by name; another one is appended here."""
+"""All statistics. A record stores them by name; a new one is appended here."""
 
 STATISTICS = tuple(statistic.name for statistic in TABLE)
 """Their names, as the rows of an array of statistics."""
@@ -60,6 +60,9 @@ NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = ma
     STATISTICS.index,
     ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable"),
 )
+VALUE_ROWS = NONFINITE + 1
+"""Rows that values alone give, the first; the others are of masks."""
+
 SHARES = tuple(row for row, statistic in enumerate(TABLE) if statistic.share)
 COUNTS = tuple(row for row, statistic in enumerate(TABLE) if statistic.whole)
 
@@ -73,7 +76,7 @@ def channel_statistics(
     kept: npt.ArrayLike | None = None,
     trainable: npt.ArrayLike | None = None,
 ) -> Floats:
-    """Reduces a variable and its past value to some numbers a channel, as `TABLE` says.
+    """Reduces a variable and its past value to the numbers in `TABLE`, for each channel.
 
     All arrays have the variable's shape, values any real dtype. In the masks 0 is pruned, or
     frozen; None: all ones. NaN that stays the same NaN has not changed, nor has 0 that became -0.
@@ -124,12 +127,12 @@ def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
 
 
 def dequantize_statistic(row: int, codes: npt.ArrayLike) -> Floats:
-    """Gives the float64 values of codes of the statistic of a row."""
+    """Returns the float64 values of a statistic's codes, by its row."""
     return (dequantize_counts if row in COUNTS else dequantize)(codes)
 
 
 def _norm(values: Floats) -> Floats:
-    # Scaled, so that squares of tiny or huge values neither vanish nor overflow.
+    # Scaled: squares of tiny or huge values neither vanish nor overflow.
     scale = np.max(np.abs(values), axis=1, initial=0.0)
     safe = np.where(scale > 0, scale, 1.0)
     norm: Floats = scale * np.sqrt(np.sum((values / safe[:, None]) ** 2, axis=1))

@@ -1,9 +1,9 @@
 """Long runs: which of the records that are due are stored, and which share a column of a picture.
 
 What is written can't be taken back, so thinning is the writer's: after each `capacity` stored
-records its stride doubles. A run of any length stays bounded by
-`capacity * (1 + log2(1 + due / capacity))` records, beside those that are always kept: a record in
-which a mask changed, and the last one.
+records its stride doubles. A run of any length stays bounded by `capacity * (1 + log2(1 + due /
+capacity))` records, in addition to those that are always kept: records in which a mask changed, and
+the last one.
 
 Columns are even ranges of steps, never of records: runs with different strides stay aligned.
 """
@@ -36,9 +36,9 @@ class Thinning:
         self._due_in = 0
 
     def keep(self, changed: bool = False) -> bool:
-        """Says whether the next record that is due is stored.
+        """Whether the next due record is stored.
 
-        One in which a mask changed since the last stored one always is, and doesn't count against
+        If a mask has changed since the last stored record, it always is, and doesn't count against
         the capacity.
         """
         if self._due_in > 0:
@@ -55,7 +55,7 @@ class Thinning:
 def columns(steps: Integers, most: int) -> Integers:
     """The index of the first record of each column, of increasing steps in even ranges.
 
-    Each record is a column of its own where there are no more than `most`.
+    Each record is a column if there are no more than `most`.
     """
     if most < 1:
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Held weights that moved: what the audit found, a channel and a beginning each."""
+"""Held weights that moved, as found by the audit: one violation for each channel and first step."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ CAUSES: dict[str, str] = {
     "momentum": "momentum left in the optimizer's slots",
     "ema": "the optimizer's moving average overwrote them",
     "loaded": "weights were loaded or set",
-    "optimizer_replaced": "an optimizer trains them that doesn't hold them",
-    "not_recompiled": "trainable was changed without compile",
-    "bypassed": "a step that was traced before the masks came goes around them",
-    "constraint": "the constraint of the weight changed them",
-    "gradient": "a gradient reached them, as nothing holds them",
-    "stale_gradient": "a gradient was left when they were frozen, so that the optimizer goes on",
+    "optimizer_replaced": "an optimizer that ignores the masks trains them",
+    "not_recompiled": "trainable was changed without a new compile",
+    "bypassed": "a train step traced before the masks were set bypasses them",
+    "constraint": "the weight's constraint changed them",
+    "gradient": "a gradient reached them: nothing enforces the masks",
+    "stale_gradient": "their gradient wasn't cleared when they were frozen",
     "another_model": "another model trains them",
-    "written": "something else than an optimizer's apply wrote them",
-    "unmasked_update": "an update that doesn't go through the masks",
+    "written": "they were written by something other than the optimizer",
+    "unmasked_update": "an update bypassed the masks",
     "unknown": "unknown",
 }
-"""What moved held weights, in words. A reader shows a cause that it doesn't know as it is."""
+"""What moved held weights, in words. A reader shows an unknown cause as it is."""
 
 
 def between(first: int, last: int) -> str:
-    """When something was so, for a sentence: at a step, or from one to another."""
+    """A time for a sentence: at a step, or from one to another."""
     return f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Held weights of one channel that aren't what they were when they were held.
+    """Held weights of one channel that differ from the values at which they were held.
 
     Attributes:
         first_step: the step of the first record that shows it.
@@ -54,19 +54,19 @@ class Violation:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """Tells which violation this is: a later entry of the same replaces the earlier."""
+        """Identifies this violation: a later entry with the same key replaces the earlier."""
         return self.variable, self.channel, self.first_step
 
     @property
     def text(self) -> str:
-        """One sentence that says all of it."""
+        """The violation in one sentence."""
         size = (
             f"by at most {self.largest:.3g}"
             if math.isfinite(self.largest)
-            else "to values that are not finite"
+            else "to non-finite values"
         )
         return (
             f"{self.variable}, channel {self.channel:,}: {self.elements:,} of {self.held:,} held "
-            f"weights moved {between(self.first_step, self.last_step)}, {size}. Cause: "
-            f"{CAUSES.get(self.cause, self.cause)}."
+            f"weights moved {between(self.first_step, self.last_step)}, {size}. Likely "
+            f"cause: {CAUSES.get(self.cause, self.cause)}."
         )

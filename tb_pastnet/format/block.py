@@ -1,8 +1,8 @@
 """Some consecutive records of one variable, and their codec.
 
-A block decodes alone: absolute state at its first record, differences inside. It is the unit of
-loss: a damaged block costs its own records and no others. docs/record_format.md has its fields,
-under "Channels".
+A block decodes by itself: absolute state at its first record, differences inside. It is the unit of
+loss: a damaged block costs its own records and no others. docs/reference/record_format.md has its
+fields, under "Channels".
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Block:
         past_steps: int64 (records,), the step of the past value that each is compared with.
         codes: int16 (statistics, records, channels), see `quantize`, rows as in
             `statistics.STATISTICS`; `NAN` where a statistic wasn't recorded.
-        unknown: names of statistics that were recorded, and that this version doesn't know.
+        unknown: names of statistics that were recorded, and are unknown to this version.
     """
 
     sequence: Integers
@@ -72,8 +72,8 @@ def encode_blocks(
 ) -> list[bytes]:
     """Packs and seals several variables together, in less time than one by one.
 
-    `ranges` are of each variable its tag, its first channel among those of the block, and one after
-    its last; they lie side by side. Raises InvalidArgument where the arrays don't fit together.
+    `ranges` are the tag of each variable, its first channel among those of the block, and one after
+    its last; they are contiguous. Raises InvalidArgument if the arrays don't fit together.
     """
     _check(block)
     head = varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())
@@ -99,10 +99,10 @@ def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:
 
 
 class OpenBlock(NamedTuple):
-    """A block that was proven and inflated, and whose codes aren't restored yet.
+    """A verified and inflated block, whose codes aren't restored yet.
 
-    Of `rows`, the statistics that are needed, it has the planes of its layout, see
-    `planes.open_planes`; a lag is a record's step less that of its past value.
+    It has the planes of its layout for `rows`, the statistics that are needed, see
+    `planes.open_planes`; a lag is a record's step minus that of its past value.
     """
 
     sequence: list[int]
@@ -115,7 +115,7 @@ class OpenBlock(NamedTuple):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of its statistics that this version doesn't know."""
+        """Names of its statistics that are unknown to this version."""
         return self.layout.unknown
 
 
@@ -132,7 +132,7 @@ def open_block(
     records = reader.number(limits.MAX_RECORDS)
     if not channels or not records or channels * records > limits.MAX_CELLS:
         raise varint.damaged("a block of reasonable size", f"{records} x {channels} cells")
-    # Plain integers: of a few, NumPy would take longer.
+    # Plain integers: NumPy would take longer for so few.
     numbers = reader.signed_array(3 * records).tolist()
     sequence = list(accumulate(numbers[:records]))
     steps = [step - distance for distance in accumulate(numbers[records : 2 * records])][::-1]
@@ -150,7 +150,7 @@ def open_block(
 def restore(blocks: Sequence[OpenBlock]) -> Block:
     """Restores consecutive blocks of one number of channels as one.
 
-    Their sequence numbers and steps go on increasing from block to block.
+    Their sequence numbers and steps increase from block to block.
     """
     records = sum(len(block.steps) for block in blocks)
     words = np.empty((len(ROWS), records, blocks[0].channels), np.uint16)
@@ -199,7 +199,7 @@ def _check(block: Block) -> None:
     if len(block.sequence) != records or len(block.past_steps) != records:
         raise InvalidArgument(
             f"Could not encode a block: expected {records} sequence numbers and past steps, got "
-            f"{len(block.sequence)} and {len(block.past_steps)}. Pass one of each a record."
+            f"{len(block.sequence)} and {len(block.past_steps)}. Pass one of each per record."
         )
     if not (varint.increase(block.steps) and varint.increase(block.sequence)):
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""The codec of each kind of messages: the tags that they stand under, and what decodes them."""
+"""The codec of each kind of message: its tags, and its decoder."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tb_pastnet.format.violations import decode_violations
 
 
 class Codec(NamedTuple):
-    """How messages of one kind are found and read.
+    """How to find and read messages of one kind.
 
-    `stands_under` says whether a tag holds them; `decode` takes a message, and by keyword the
+    `stands_under` returns whether a tag holds them; `decode` takes a message, and by keyword the
     `tag`, `step` and `lineage` of its place.
     """
 
@@ -42,5 +42,5 @@ CODECS = {
 
 
 def codec_of(tag: str) -> Codec | None:
-    """The codec of what stands under a tag of a lineage; None where only a later version knows."""
+    """The codec of a lineage's tag; None if only a later version knows it."""
     return next((codec for codec in CODECS.values() if codec.stands_under(tag)), None)

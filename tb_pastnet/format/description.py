@@ -1,7 +1,7 @@
-"""What a log says of the network that it records: layers in forward order, shapes, axes.
+"""The description of the recorded network: layers in forward order, shapes, axes.
 
-Stored as deflated JSON at the head of every segment of a lineage, so that each file of a run
-explains itself. Unknown keys are ignored, so that a later version may add some.
+Stored as deflated JSON at the head of every segment of a lineage: each file of a run is
+self-contained. Unknown keys are ignored: a later version may add some.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class VariableEntry:
         verified: whether that axis is known to fit.
         channels: number of channels.
         elements: elements of each channel.
-        group: which of the description's `groups` has its learning rate; None: it has that of all.
-        follows: whether something else than an optimizer moves it on purpose.
+        group: the one of the description's `groups` that has its learning rate; None: the common
+            rate.
+        follows: whether anything but an optimizer moves it on purpose.
     """
 
     id: str
@@ -55,12 +56,12 @@ class LayerEntry:
     """A layer with at least one recorded variable.
 
     Attributes:
-        id: its path below the model, such as "block1/conv1".
-        group: the path of its parent, "" at the top.
+        id: its path below the model, such as "block1/conv1". group: the path of its parent, "" at
+            the top.
         name: its own name.
         type: its class.
         variables: ids of its variables.
-        main: the id of the one that it is drawn by.
+        main: the id of the variable that it is drawn by.
     """
 
     id: str
@@ -73,7 +74,7 @@ class LayerEntry:
 
 @dataclass(frozen=True)
 class Description:
-    """A lineage's account of itself.
+    """What a lineage records, and how.
 
     Attributes:
         lineage: the writer's 32-bit id.
@@ -87,11 +88,11 @@ class Description:
         layers: in forward order.
         variables: in the order of their layers.
         skipped: name and reason of each variable that can't be recorded.
-        audited: whether the writer compared held weights bitwise at each record: then what moved
-            is in its violations, and needn't be told from the records.
-        probe_every: records from one to the next at which a probe was evaluated, where there is
-            one: those whose number is a multiple.
-        groups: names of the groups of weights that have a learning rate of their own.
+        audited: whether the writer compared held weights bitwise at each record: then its
+            violations list what moved, and the records aren't searched for it.
+        probe_every: with a probe, it was evaluated at the records whose number is a multiple of
+            this.
+        groups: names of the groups of weights that have their own learning rate.
     """
 
     lineage: int
@@ -112,7 +113,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Series:
-    """What a summary call into a user's own writer says of its variable; the axis is in words."""
+    """A variable, as a summary call into a user's own writer describes it; the axis is text."""
 
     shape: tuple[int, ...]
     axis: str
@@ -120,7 +121,7 @@ class Series:
 
 
 def encode_description(description: Description, *, tag: str, step: int) -> bytes:
-    """Packs and seals a description; its own lineage seals it."""
+    """Packs and seals a description under its own lineage."""
     payload = json_payload.pack(asdict(description))
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
@@ -154,7 +155,7 @@ def encode_series(series: Series) -> bytes:
 
 
 def decode_series(content: bytes) -> Series:
-    """Reads what `encode_series` wrote; raises DamagedRecord where it is something else."""
+    """Reads what `encode_series` wrote; raises DamagedRecord if it isn't that."""
     data = json_payload.parse(content[: limits.MAX_NAME])
     with json_payload.expecting("shape, axis and channels"):
         shape = tuple(natural(n) for n in data["shape"])

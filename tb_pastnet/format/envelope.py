@@ -1,9 +1,9 @@
-"""The envelope around every record: what it is, which version, and a checksum of our own.
+"""The envelope around every record: its kind, its version, and our own checksum.
 
 TensorBoard's fast loader skips the checksum of the event file, so a flipped bit would be drawn as
-true. Ours covers the place of a record as well (tag, step, lineage), so that a record that was
-moved or renamed is as unreadable as one that was altered. docs/record_format.md has its fields,
-under "The sealed message".
+true. Ours also covers the place of a record (tag, step, lineage): a record that was moved or
+renamed is as unreadable as an altered one. docs/reference/record_format.md has its fields, under
+"The sealed message".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLACE = struct.Struct("<BBHqI")  # version, kind, 0, step, lineage
 
 
 class Kind(enum.IntEnum):
-    """What the payload of a message holds."""
+    """The kind of payload of a message."""
 
     CHANNELS = 1
     TIMELINE = 2
@@ -36,7 +36,7 @@ class Kind(enum.IntEnum):
 NEWEST = {**dict.fromkeys(Kind, 1), Kind.CHANNELS: 2, Kind.TIMELINE: 2}
 """The version of each kind that is written; all from 1 on are read.
 
-A kind has a version of its own, so that a tb_pastnet that doesn't know a new layout still reads the
+Each kind has its own version: a tb_pastnet that doesn't support a new layout still reads the
 others.
 """
 
@@ -52,10 +52,10 @@ def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> by
 
 
 def unseal(message: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:
-    """Opens an envelope and proves that its content is what was written there.
+    """Opens an envelope and verifies that its content is what was written there.
 
     The message is untrusted; kind, tag, step and lineage are those of the place where it was found.
-    Of which version the payload is says `version_of`.
+    `version_of` returns the version of the payload.
 
     Raises:
         ForeignRecord: the bytes are not of tb_pastnet.
@@ -65,7 +65,7 @@ def unseal(message: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> 
     if len(message) < _HEAD.size or message[:4] != MAGIC:
         raise ForeignRecord(
             f"Could not read a record of {_shown(tag)}: expected bytes that begin with {MAGIC!r}, "
-            f"got {bytes(message[:4])!r}. Something else wrote under the name of tb_pastnet."
+            f"got {bytes(message[:4])!r}. Another program wrote under the name of tb_pastnet."
         )
     if len(message) > limits.MAX_MESSAGE:
         raise DamagedRecord(
@@ -85,7 +85,7 @@ def unseal(message: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> 
     if crc != checksum or stored_kind != kind:
         raise DamagedRecord(
             f"Could not read a record of {_shown(tag)}: expected its checksum to match at step "
-            f"{step}, got another one. The bytes were changed after they were written."
+            f"{step}, got a different one. The bytes were changed after they were written."
         )
     return payload
 

@@ -1,8 +1,8 @@
-"""Events of an event file, down to the values of ours that they carry.
+"""Events of an event file, down to our values in them.
 
-What ends a file here ends it for TensorBoard's fast loader, too: a frame without a sound length, a
-payload that is no event, an event whose wall time is NaN. A payload that fails its checksum and is
-an event all the same is taken: our messages carry a checksum of their own.
+Reading a file ends where TensorBoard's fast loader ends: at a frame with a damaged length, a
+payload that isn't an event, an event whose wall time is NaN. A payload that fails its checksum but
+is still an event is taken: our messages carry their own checksum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DT_UINT8 = 4
 
 
 class Metadata(NamedTuple):
-    """What a value says of its series; TensorBoard takes that of the first value.
+    """A value's metadata of its series; TensorBoard uses that of the first value.
 
     A data class of 2 is a tensor; the content is the plugin's own.
     """
@@ -38,14 +38,14 @@ class Value(NamedTuple):
 
     @property
     def metadata(self) -> Metadata:
-        """What it says of its series; empty where it says nothing."""
+        """Its metadata of the series; empty if it has none."""
         metadata = self.proto.metadata
         plugin = metadata.plugin_data
         return Metadata(plugin.plugin_name, metadata.data_class, plugin.content)
 
     @property
     def data(self) -> bytes | None:
-        """Its bytes; None where it holds something else than bytes in one dimension."""
+        """Its bytes; None if it isn't a one-dimensional array of bytes."""
         tensor = self.proto.tensor
         content: bytes = tensor.tensor_content
         shape = [dimension.size for dimension in tensor.tensor_shape.dim]
@@ -53,7 +53,7 @@ class Value(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One event; one of another kind than a summary has no values."""
+    """One event; any kind but a summary has no values."""
 
     frame: Frame
     step: int
@@ -74,7 +74,7 @@ class Event(NamedTuple):
 def read_events(stream: BinaryIO, start: int = 0) -> Iterator[Event | Rest]:
     """Reads the events of a file, untrusted, from the beginning of a frame on.
 
-    At last comes the rest of the file where that can't be read.
+    The last item is the rest of the file, if that can't be read.
     """
     for frame in read_frames(stream, start):
         event = frame if isinstance(frame, Rest) else decode_event(frame)
@@ -84,7 +84,7 @@ def read_events(stream: BinaryIO, start: int = 0) -> Iterator[Event | Rest]:
 
 
 def decode_event(frame: Frame) -> Event | Rest:
-    """The event that a frame holds, or that no event can be read from there on."""
+    """The event of a frame, or the rest of the file if it can't be read from there on."""
     try:
         event = event_pb2.Event.FromString(frame.payload)
     except DecodeError:
@@ -98,10 +98,10 @@ def decode_event(frame: Frame) -> Event | Rest:
 
 
 def _holds_misfits(message: Message) -> bool:
-    """Whether a field has bytes of another type than its own.
+    """Whether a field has bytes of the wrong type.
 
-    Python takes these for a field that it doesn't know, TensorBoard's data server for an error. A
-    flipped bit makes them; what a writer meant has none.
+    Python treats them as an unknown field, TensorBoard's data server as an error. A flipped bit
+    makes them; no writer does.
     """
     numbers = message.DESCRIPTOR.fields_by_number
     if any(field.field_number in numbers for field in _unknown(message)):

@@ -1,7 +1,7 @@
-"""Files on this machine, and objects in stores: those of fsspec's drivers, or of TensorFlow.
+"""Files on this machine, and objects in the stores of fsspec's drivers, or of TensorFlow.
 
-A path with "://" is of a store. Objects are written whole and read whole; none grows. TensorFlow's
-file systems stand in where fsspec has no driver, in a process that has loaded TensorFlow.
+A path with "://" is in a store. Objects are written whole and read whole; none grows. TensorFlow's
+file systems are used if fsspec has no driver and the process has loaded TensorFlow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DRIVERS = {
 
 
 def located(path: str | os.PathLike[str]) -> str:
-    """A path as it is meant: `~` is the home directory, file:// a path of this machine.
+    """A path, resolved: `~` is the home directory, file:// a path of this machine.
 
     Raises OSError for a URL that none of these functions can use.
     """
@@ -42,7 +42,7 @@ def located(path: str | os.PathLike[str]) -> str:
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is of a store."""
+    """Whether a path is in a store."""
     return "://" in path
 
 
@@ -52,7 +52,7 @@ def join(directory: str, name: str) -> str:
 
 
 def base_name(path: str) -> str:
-    """The last part of a path, also of one such as "."."""
+    """The last part of a path, even of "."."""
     return path.rstrip("/").rpartition("/")[2] if is_remote(path) else Path(path).resolve().name
 
 
@@ -65,7 +65,7 @@ def remove_directory(path: str) -> None:
 
 
 def list_directory(path: str) -> list[str]:
-    """Names of the entries of a directory; none where there is no such directory."""
+    """Names of the entries of a directory; none if it doesn't exist."""
     if is_remote(path):
         return store_of(path).names(path)
     return sorted(os.listdir(path)) if Path(path).exists() else []  # noqa: PTH208
@@ -81,7 +81,7 @@ class GrowingFile:
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
-        # Behind what others left of it, not over it.
+        # Append to what others left: don't overwrite it.
         self._file = open(path, "ab", buffering=0, opener=_only_new)  # noqa: SIM115
         self._written = 0
 
@@ -96,7 +96,7 @@ class GrowingFile:
             left = left[count:]
 
     def intact(self) -> bool:
-        """Whether it is still there, and as long as what was written: others may have cut it."""
+        """Whether it still exists with all that was written: others may have truncated it."""
         with suppress(OSError):
             return self._path.stat().st_size == self._written
         return False
@@ -111,7 +111,7 @@ def _only_new(path: str, flags: int) -> int:
 
 
 class ObjectStore(Protocol):
-    """What is asked of a store. Paths are URLs; what fails raises classes of the driver's own."""
+    """What a store must do. Paths are URLs; failures raise the driver's own classes."""
 
     def names(self, path: str) -> list[str]:
         """See `list_directory`."""
@@ -123,7 +123,7 @@ class ObjectStore(Protocol):
         """All bytes of a file."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Makes a file, in one request where the store has such."""
+        """Makes a file, in one request if the store can."""
 
     def remove(self, path: str) -> None:
         """Removes a directory with all that is in it."""
@@ -133,10 +133,10 @@ class ObjectStore(Protocol):
 
 
 def store_of(path: str) -> ObjectStore:
-    """The store of a URL; raises OSError that says what to install where there is no driver."""
+    """The store of a URL; raises OSError that says what to install if there is no driver."""
     protocol = path.partition("://")[0]
     try:
-        from fsspec.core import url_to_fs  # only for who uses stores
+        from fsspec.core import url_to_fs  # only if stores are used
 
         return _FsspecStore(url_to_fs(path)[0])
     except (ImportError, ValueError) as error:
@@ -153,7 +153,7 @@ class _FsspecStore:
         self._fs = file_system
 
     def _inside(self, path: str) -> str:
-        # Others may have written meanwhile.
+        # Others may have written in the meantime.
         self._fs.invalidate_cache()
         inside: str = self._fs._strip_protocol(path)
         return inside
@@ -192,10 +192,10 @@ class _FsspecStore:
 
 
 def _progress(path: str) -> Any:
-    """A bar on a terminal, for what takes more than two seconds, where tqdm is installed."""
+    """A progress bar on a terminal after two seconds, if tqdm is installed."""
     from fsspec.callbacks import NoOpCallback, TqdmCallback
 
-    # That of fsspec would complain of its own end where it can't begin.
+    # fsspec's own bar fails at its end if it couldn't start.
     if find_spec("tqdm") is None:
         return NoOpCallback()
     return TqdmCallback(tqdm_kwargs={"desc": f"Fetching {path}", "delay": 2, "disable": None})

@@ -1,6 +1,6 @@
-"""Which runs a log directory holds: a run is a directory with event files, as in TensorBoard.
+"""The runs of a log directory: a run is a directory with event files, as in TensorBoard.
 
-Names are those that TensorBoard's fast loader gives: the path below the log directory, `.` for the
+Names are those of TensorBoard's fast loader: the path below the log directory, `.` for the
 log directory itself, and U+FFFD for what is not UTF-8. Links are followed, but not in circles.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from tb_pastnet.errors import UnreadableLog
 
 INFIX = b"tfevents"
-"""What the name of each event file holds."""
+"""Part of the name of each event file."""
 
 _Place = tuple[int, int]
 
@@ -21,8 +21,8 @@ _Place = tuple[int, int]
 def find_runs(logdir: str | os.PathLike[str]) -> dict[str, tuple[Path, ...]]:
     """Finds the event files of a log directory, by run; none of them is opened.
 
-    Runs are in the order of their names, files in the order in which they are read: that of theirs.
-    Raises UnreadableLog where it is no directory, or can't be listed.
+    Runs and their files are in the order of their names. Raises UnreadableLog if it isn't a
+    directory, or can't be listed.
     """
     root = os.fsencode(logdir)
     try:
@@ -31,7 +31,7 @@ def find_runs(logdir: str | os.PathLike[str]) -> dict[str, tuple[Path, ...]]:
     except (OSError, ValueError) as error:
         raise UnreadableLog(
             f"Could not read the log {os.fspath(logdir)!r}: expected a directory, got "
-            f"{_reason(error)}. Give the directory that training wrote to, or one above it."
+            f"{_reason(error)}. Pass the directory that training wrote to, or one above it."
         ) from error
     runs: dict[str, list[bytes]] = {}
     for directory, files in _walk(root, (place.st_dev, place.st_ino)):
@@ -45,7 +45,7 @@ def _reason(error: Exception) -> str:
 
 
 def _walk(root: bytes, place: _Place) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Every directory that holds event files, and these. What can't be listed is left out."""
+    """Every directory with event files, and these files; skips those that can't be listed."""
     left: list[tuple[bytes, frozenset[_Place]]] = [(root, frozenset([place]))]
     while left:
         directory, above = left.pop()

@@ -7,8 +7,8 @@ As TensorFlow's `record_writer.h` lays it out, little-endian::
     12       payload
     then  4  masked CRC-32C of the payload
 
-A length that fails its checksum ends a file: nobody knows where the next frame begins, and neither
-loader of TensorBoard looks for it. A payload that fails its own is still a frame, as it is for
+A length that fails its checksum ends a file: the begin of the next frame is unknown, and neither
+loader of TensorBoard looks for it. A payload that fails its checksum is still a frame, as for
 TensorBoard's fast loader.
 """
 
@@ -36,7 +36,7 @@ MOST_BYTES = (1 << 31) - 1
 class Why(enum.Enum):
     """Why the rest of a file can't be read."""
 
-    TORN = "it ends in the middle of a record: cut off, or being written"
+    TORN = "it ends in the middle of a record: cut off, or still being written"
     LENGTH = "the length of a record fails its checksum"
     LARGE = "a record is larger than any event can be"
     EVENT = "a record is not an event"
@@ -66,11 +66,11 @@ class Rest(NamedTuple):
 def read_frames(stream: BinaryIO, start: int = 0) -> Iterator[Frame | Rest]:
     """Reads the frames of a file, untrusted, from the beginning of a frame on.
 
-    No more is allocated than the file holds. What is appended while it is read is left out. At last
-    comes the rest if there is one.
+    No more is allocated than the file's size. What is appended during reading is left out. The last
+    item is the rest, if there is one.
     """
     stream.seek(0, os.SEEK_END)
-    size = stream.tell()  # TensorFlow's files don't tell it where they seek
+    size = stream.tell()  # TensorFlow's `seek` doesn't return it
     stream.seek(start)
     offset = start
     while offset < size:
@@ -108,6 +108,6 @@ def frame(payload: bytes) -> bytes:
 
 
 def masked_crc(data: bytes) -> int:
-    """The CRC-32C of bytes, turned around as TFRecord stores it."""
+    """The CRC-32C of bytes, masked as TFRecord stores it."""
     crc = int(google_crc32c.value(data))
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF

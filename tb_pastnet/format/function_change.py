@@ -1,8 +1,8 @@
 """How far a network's outputs moved on a probe batch: past against current network.
 
-Some consecutive records are stored in one message, which decodes alone. docs/record_format.md has
-its fields. Keys of the head and measures that aren't known are ignored; a measure that isn't there
-is NaN.
+Some consecutive records are stored in one message, which decodes by itself.
+docs/reference/record_format.md has its fields. Unknown keys of the head and unknown measures are
+ignored; a missing measure is NaN.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
 MEASURES = ("relative", "cosine", "divergence", "decisions")
-"""What is measured of each place, between current outputs y and past ones y', over all samples:
+"""The measures of each place, between current outputs y and past ones y', over all samples:
 
 - relative: ‖y − y'‖₂ / ‖y'‖₂; 0/0 is 0, x/0 infinite.
-- cosine: y·y' / (‖y‖₂ ‖y'‖₂); 1 where both are zero, 0 where one is.
+- cosine: y·y' / (‖y‖₂ ‖y'‖₂); 1 if both are zero, 0 if one is.
 - divergence: mean Kullback-Leibler divergence KL(p' ‖ p) of a sample's classes, in nats.
-- decisions: share of the samples whose decided class differs.
+- decisions: share of the samples whose predicted class differs.
 
-The last two are NaN where a place doesn't decide between classes. All are NaN where an output isn't
+The last two are NaN for a place that doesn't predict classes. All are NaN if an output isn't
 finite.
 """
 RELATIVE, COSINE, DIVERGENCE, DECISIONS = range(len(MEASURES))
@@ -43,9 +43,9 @@ LAYER, OUTPUT = "layer", "output"
 
 @dataclass(frozen=True)
 class Place:
-    """Where outputs are compared: a `LAYER` by its id, or an `OUTPUT` by its own name.
+    """A place where outputs are compared: a `LAYER` by its id, or an `OUTPUT` by its own name.
 
-    `elements` are the numbers of one sample there.
+    `elements` is the number of values of one sample there.
     """
 
     kind: str
@@ -55,9 +55,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Input:
-    """One input of the probe batch; the shape is with the samples.
+    """One input of the probe batch; the shape includes the samples.
 
-    The digest is equal where the values are. Name and digest are empty where there is none.
+    Equal values have equal digests. Name and digest are empty if there is none.
     """
 
     name: str
@@ -88,9 +88,9 @@ class FunctionChange:
 
 
 def encode_function_change(change: FunctionChange, *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals some records: at least one of at least one place.
+    """Packs and seals some records: at least one, of at least one place.
 
-    Raises InvalidArgument where the arrays don't fit together, or a reader would refuse them.
+    Raises InvalidArgument if the arrays don't fit together, or a reader would refuse them.
     """
     _check(change)
     head = json_payload.pack(
@@ -201,12 +201,12 @@ def _check(change: FunctionChange) -> None:
     if _twice(change.places):
         raise InvalidArgument(
             "Could not encode changes of a function: expected one place of each kind and name, got "
-            "two. Give each a name of its own."
+            "two. Give each its own name."
         )
     if len(change.sequence) != records or len(change.past_steps) != records:
         raise InvalidArgument(
             f"Could not encode changes of a function: expected {records} sequence numbers and past "
-            f"steps, got {len(change.sequence)} and {len(change.past_steps)}. Pass one of each a "
+            f"steps, got {len(change.sequence)} and {len(change.past_steps)}. Pass one of each per "
             f"record."
         )
     if not (varint.increase(change.sequence) and varint.increase(change.steps)):

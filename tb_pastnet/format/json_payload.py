@@ -1,6 +1,6 @@
 """Payloads that are JSON: the number of bytes of the text, then the text, deflated by zlib.
 
-A reader takes the keys that it knows and ignores the others, so that a later version may add some.
+A reader ignores unknown keys: a later version may add some.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def pack(data: Any) -> bytes:
 def unpack(payload: bytes) -> dict[str, Any]:
     """Reads what `pack` wrote; its values are unchecked: read them with `text` and `natural`.
 
-    Raises DamagedRecord where it is larger than `limits.MAX_JSON`, or no deflated object.
+    Raises DamagedRecord if it is larger than `limits.MAX_JSON`, or isn't a deflated object.
     """
     reader = varint.Reader(payload)
     size = reader.number(limits.MAX_JSON)
@@ -31,7 +31,7 @@ def unpack(payload: bytes) -> dict[str, Any]:
 
 
 def parse(raw: bytes) -> dict[str, Any]:
-    """Reads a JSON object; raises DamagedRecord where it is something else."""
+    """Reads a JSON object; raises DamagedRecord if it isn't one."""
     try:
         data = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -43,7 +43,7 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 @contextmanager
 def expecting(content: str) -> Iterator[None]:
-    """Raises DamagedRecord where what is read inside isn't of the shape that was expected."""
+    """Raises DamagedRecord if a value that is read inside doesn't have the expected form."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -51,14 +51,14 @@ def expecting(content: str) -> Iterator[None]:
 
 
 def text(value: Any) -> str:
-    """Checks a text; raises ValueError where it is none, or longer than `limits.MAX_NAME`."""
+    """Checks a text; raises ValueError if it isn't one, or is longer than `limits.MAX_NAME`."""
     if not isinstance(value, str) or len(value) > limits.MAX_NAME:
         raise ValueError(f"a text of at most {limits.MAX_NAME} characters is missing")
     return value
 
 
 def natural(value: Any, most: int = limits.MAX_STEP) -> int:
-    """Checks a number from 0 on; raises ValueError where it is no such, or larger than `most`."""
+    """Checks a whole number from 0 to `most`; raises ValueError for anything else."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ValueError(f"a whole number from 0 to {most} is missing")
     return value

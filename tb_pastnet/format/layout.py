@@ -1,7 +1,7 @@
-"""Which statistics a block holds: their names, and which one predicts which.
+"""The statistics of a block: their names, and which one predicts which.
 
-A block of version 2 tells it by its heads, one for each plane, see docs/record_format.md. So a
-statistic can come or go: a reader takes those that it knows.
+A block of version 2 has a head for each plane, see docs/reference/record_format.md. Statistics can
+thus be added or removed: a reader skips unknown ones.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NUMBERED = (
     "norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable",
     "nonfinite_count",
 )  # fmt: skip
-"""Names that are stored as a number, for good; it may grow at its end. Version 1 has eight."""
+"""Names that are stored as a number, permanently; append only. Version 1 has eight."""
 
 _STORED = tuple(f"{each.name}_count" if each.whole else each.name for each in TABLE)
-"""The names that planes have: what was rounded as values are had the one without `_count`."""
+"""Names of planes: a count that was rounded like a value had the name without `_count`."""
 
 
 class Head(NamedTuple):
@@ -36,9 +36,9 @@ class Head(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What the planes of a block are to this version; of each its row, None where it can't be used.
+    """The planes of a block for this version: the row of each, None if it can't be used.
 
-    `predicted` are pairs of rows: of a statistic, and of the one that its plane differs from.
+    `predicted` are pairs of rows: a statistic, and the one that its plane differs from.
     `rounded` are rows of counts that are stored as codes of values; `unknown` are names of the
     statistics that can't be used.
     """
@@ -50,7 +50,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, heads: Sequence[Head]) -> Layout:
-        """The layout that heads stand for."""
+        """The layout that heads describe."""
         known_rows = {
             name: row for names in (STATISTICS, _STORED) for row, name in enumerate(names)
         }
@@ -78,7 +78,7 @@ WRITTEN = Layout.of(
         for name, each in zip(_STORED, TABLE, strict=True)
     ]
 )
-"""All statistics, in the order of `TABLE`, which has each behind the one that it is near to."""
+"""All statistics, in the order of `TABLE`, in which each follows the one that it is near to."""
 
 
 def encode_heads() -> bytes:
@@ -103,7 +103,7 @@ def read_layout(reader: varint.Reader) -> Layout:
 
 @lru_cache(maxsize=16)
 def _decoded(data: bytes) -> Layout:
-    """The layout of heads: nearly all blocks have the same."""
+    """The layout of heads, cached: nearly all blocks have the same."""
     reader = varint.Reader(data)
     heads: list[Head] = []
     while reader.left:
@@ -116,7 +116,7 @@ def _decoded(data: bytes) -> Layout:
         if predictor is not None and not (
             predictor < len(heads) and heads[predictor].predictor is None
         ):
-            raise varint.damaged("a plane that a plane before predicts", f"plane {predictor}")
+            raise varint.damaged("a plane predicted by an earlier one", f"plane {predictor}")
         heads.append(Head(name, predictor))
     if len({head.name for head in heads}) < len(heads):
         raise varint.damaged("each statistic once", "one twice")

@@ -13,7 +13,7 @@ MAX_RECORDS = 1 << 12
 """Records in one block; the writer puts at most 16."""
 
 MAX_GROUPS = 1 << 12
-"""Groups of weights with a learning rate of their own."""
+"""Groups of weights with their own learning rate."""
 
 MAX_CELLS = 1 << 24
 """Channels times records of one block: 256 MiB once all its statistics are decoded."""

@@ -1,7 +1,7 @@
-"""One mask of one variable after one change: complete, at most a bit an element.
+"""One mask of one variable after one change: complete, with at most one bit per element.
 
-Each message decodes alone, so a damaged one costs one change and no other. docs/record_format.md
-has its fields, under "Masks".
+Each message decodes by itself, so a damaged one loses only one change.
+docs/reference/record_format.md has its fields, under "Masks".
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _LEVEL = 6
 
 @dataclass(frozen=True, eq=False)
 class MaskBits:
-    """A mask as it was from a step on, the first whose record it is in force in.
+    """A mask from a step on, the first whose record it is in force in.
 
-    The number is that of the lineage's change that made it. The bits, uint8 (ceil(elements / 8),),
-    are what `numpy.packbits` makes of the flattened mask: 1 = through, 0 = held.
+    The number is that of the change in the lineage that made it. The bits, uint8 (ceil(elements /
+    8),), are what `numpy.packbits` makes of the flattened mask: 1 = through, 0 = held.
     """
 
     number: int
@@ -42,7 +42,7 @@ class MaskBits:
 
 
 def encode_mask(mask: MaskBits, *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals a mask; raises InvalidArgument where its bits don't fit, or are too many."""
+    """Packs and seals a mask; raises InvalidArgument if its bits don't fit, or are too many."""
     _check(mask)
     coding, data = _pack(mask)
     payload = varint.encode([mask.number]) + varint.encode_signed([step - mask.step])
@@ -61,7 +61,7 @@ def decode_mask(
 ) -> MaskBits:
     """Opens a message and restores its mask, exactly; raises UnreadableRecord.
 
-    No more than `most` elements are accepted, such as those of the variable, nor allocated.
+    At most `most` elements, such as those of the variable, are accepted and allocated.
     """
     payload = unseal(message, Kind.MASK, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)

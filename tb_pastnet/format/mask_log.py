@@ -1,7 +1,7 @@
-"""What changed in the masks and when, without the masks themselves: small enough to read at once.
+"""The log of mask changes, without the masks themselves: small enough to read at once.
 
 Each message holds the changes since the one before, as deflated JSON. A change's number counts all
-changes of a lineage, so a missing number is a change that was lost. The mask itself is stored under
+changes of a lineage, so a missing number is a lost change. The mask itself is stored under
 the variable's own tag, see `mask_bits`.
 """
 
@@ -34,7 +34,7 @@ class MaskChange:
 
 
 def encode_mask_log(changes: Sequence[MaskChange], *, tag: str, step: int, lineage: int) -> bytes:
-    """Packs and seals some changes; raises InvalidArgument where their numbers don't increase."""
+    """Packs and seals some changes; raises InvalidArgument if their numbers don't increase."""
     numbers = [change.number for change in changes]
     if not varint.increase(numbers):
         raise InvalidArgument(

@@ -1,8 +1,8 @@
-"""What recording has cost: time of the training, and bytes.
+"""The recording overhead: time of the training, and bytes.
 
-A message holds the totals of one lineage so far, so that the newest that can be read tells all. It
-is their number, then the fields of `Overhead` in their order, as docs/record_format.md has them; a
-reader passes over numbers behind those that it knows.
+A message holds the totals of one lineage so far: the newest readable one has them all. It is their
+number, then the fields of `Overhead` in their order, as docs/reference/record_format.md has them; a
+reader skips additional numbers.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tb_pastnet.format.envelope import Kind, seal, unseal
 
 @dataclass(frozen=True)
 class Overhead:
-    """What recording has cost so far. Overheads add up. Times are in seconds.
+    """The recording overhead so far. Overheads add up. Times are in seconds.
 
     Attributes:
         steps: steps of the training that were seen.
-        training: from when the first of them was seen to the last, ours included.
+        training: from the first of them to the last, including the overhead.
         records: of these, spent on measuring records,
         copies: on copying past values,
-        masks: on following masks and auditing what they hold,
+        masks: on following masks and auditing held weights,
         probe: on evaluating the probe,
-        other: and on all else that training waited for, such as `flush`.
-        writer: processor time of the thread that writes, beside the training.
-        bytes: that were written.
+        other: and on anything else that training waited for, such as `flush`.
+        writer: CPU time of the writer thread, which runs next to the training.
+        bytes: written.
 
     Example:
         >>> cost = Overhead(steps=500, training=50.0, records=0.3, copies=0.1, bytes=70_000)
@@ -53,7 +53,7 @@ class Overhead:
 
     @property
     def share(self) -> float:
-        """The share of the training's time that this is; NaN where none has passed."""
+        """The recording overhead as a share of the training's time; NaN if no time has passed."""
         return self.seconds / self.training if self.training > 0 else math.nan
 
     def __add__(self, second: Overhead) -> Overhead:
@@ -68,7 +68,7 @@ _NAMES = tuple(field.name for field in fields(Overhead))
 def encode_overhead(overhead: Overhead, *, tag: str, step: int, lineage: int) -> bytes:
     """Packs and seals an overhead; times are stored to the microsecond.
 
-    Raises InvalidArgument where a number is negative or isn't finite.
+    Raises InvalidArgument if a number is negative or isn't finite.
     """
     payload = varint.encode([len(_NAMES), *(_number(overhead, name) for name in _NAMES)])
     return seal(payload, Kind.OVERHEAD, tag=tag, step=step, lineage=lineage)
@@ -93,7 +93,7 @@ def _number(overhead: Overhead, name: str) -> int:
     value = getattr(overhead, name)
     if not 0 <= value < math.inf:
         raise InvalidArgument(
-            f"Could not encode an overhead: expected {name} of at least 0, got {value!r}. Time "
-            f"that is measured doesn't go back."
+            f"Could not encode an overhead: expected {name} of at least 0, got {value!r}. Measured "
+            f"time doesn't go back."
         )
     return int(value) if name in _COUNTS else round(value * 1e6)

@@ -1,9 +1,9 @@
 """One statistic of several records, packed: differences, then deflate.
 
 Values move little from record to record and sit on one global grid, so a cell is stored as its
-difference to the record before; the first record as the difference to its left neighbour. Signs go
-to the lowest bit (zigzag) and the low and the high bytes are stored apart: the high ones are nearly
-all zero and cost nothing. All sums wrap at 16 bits, so that every input is restored exactly.
+difference from the previous record; in the first record, from its left neighbour. Signs go to the
+lowest bit (zigzag), and the low and the high bytes are stored separately: the high ones are nearly
+all zero and compress to nothing. All sums wrap at 16 bits: every input is restored exactly.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _CONSTANT, _DEFLATED = 0, 1
 
 
 def pack(plane: Codes) -> bytes:
-    """Packs the codes (records, channels) of one statistic; 3 bytes where all are equal."""
+    """Packs the codes (records, channels) of one statistic; 3 bytes if all are equal."""
     return pack_apart(plane[None], [(0, plane.shape[1])])[0]
 
 
 def pack_apart(planes: Codes, cuts: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Packs ranges of channels one by one, as their planes alone would be packed.
+    """Packs ranges of channels one by one, as if each had its own planes.
 
     Planes are int16 (planes, records, channels), any values. Cuts are the first channel of each
-    range, and one after its last; they lie side by side. Gives of each its planes, one behind the
-    other.
+    range, and one after its last; they are contiguous. Returns the planes of each range,
+    concatenated.
     """
     words = np.ascontiguousarray(planes).view(np.uint16)
     if not words.size:
@@ -69,15 +69,15 @@ def _differences(words: Words, starts: Sequence[int]) -> tuple[Bytes, Bytes]:
 
 
 def _deflated(cells: bytes) -> bytes:
-    # Differences repeat nothing but runs of zeros: to look for more takes longer, for nothing.
+    # Differences only repeat runs of zeros: searching for more takes time and finds nothing.
     stream = zlib.compressobj(strategy=zlib.Z_RLE)
     return stream.compress(cells) + stream.flush()
 
 
 def unpack(reader: varint.Reader, records: int, channels: int) -> Codes:
-    """Restores what `pack` was given, of a size that was checked against `limits`.
+    """Restores the input of `pack`, of a size that was checked against `limits`.
 
-    Raises DamagedRecord where the bytes don't inflate to exactly that shape.
+    Raises DamagedRecord if the bytes don't inflate to exactly that shape.
     """
     words = np.empty((1, records, channels), np.uint16)
     restore(open_planes(reader, [True], records, channels), words)
@@ -90,8 +90,8 @@ def open_planes(
 ) -> tuple[Opened, ...]:
     """Reads planes up to the point where those of many blocks can be restored together.
 
-    Gives of each plane its one value, or its inflated bytes; None where it isn't wanted. Raises
-    DamagedRecord where they don't inflate to that shape, which was checked against `limits`.
+    Returns for each plane its one value, or its inflated bytes; None if it isn't wanted. Raises
+    DamagedRecord if they don't inflate to that shape, which was checked against `limits`.
     """
     opened: list[Opened] = []
     for needed in wanted:
@@ -141,7 +141,7 @@ def _undo(planes: Iterable[bytes], words: Words) -> None:
     words >>= 1
     words ^= np.negative(sign, out=sign)
     words[:, 0] = np.cumsum(words[:, 0], axis=1, dtype=np.uint16)
-    # Row by row: numpy's cumsum along another axis takes ten times as long where rows are wide.
+    # Row by row: numpy's cumsum along another axis takes ten times as long if rows are wide.
     for record in range(1, words.shape[1]):
         words[:, record] += words[:, record - 1]
 

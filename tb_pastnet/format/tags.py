@@ -12,7 +12,7 @@ PLUGIN = "pastnet"
 
 TAG_DESCRIPTION = "description"
 DESCRIPTIONS = (TAG_DESCRIPTION, "description/copy")
-"""The description stands under two tags.
+"""The description is stored under two tags.
 
 TensorBoard's fast loader takes a series' plugin from its first event, unchecked: a bit that flips
 there hides the series in all segments, and with it the network.
@@ -24,7 +24,7 @@ TAG_VIOLATIONS = "violations"
 TAG_FUNCTION = "function"
 TAG_OVERHEAD = "overhead"
 MASKS = ("kept", "trainable")
-"""The two masks of a variable: 0 is pruned in the one, frozen in the other."""
+"""The two masks of a variable: 0 is pruned in the first, frozen in the second."""
 
 _CHANNELS = "channels/"
 _DIRECTORY = re.compile(r"(?:(.*)/)?pastnet\.(\d{4,9})\.([0-9a-f]{8})", re.DOTALL)
@@ -32,10 +32,9 @@ _ROOT = "."
 
 
 class RunName(NamedTuple):
-    """What a lineage's directory says of itself; the run `.` is the root of the log directory.
+    """The name of a lineage's directory, parsed; the run `.` is the root of the log directory.
 
-    Lineages of a run are ordered by ordinal, no clock is involved; the writer's 32-bit id breaks
-    ties.
+    Lineages of a run are ordered by ordinal, not by a clock; the writer's 32-bit id breaks ties.
     """
 
     run: str
@@ -75,7 +74,7 @@ def lineage_directory(ordinal: int, lineage: int) -> str:
 
 
 def parse_run(tensorboard_run: str) -> RunName | None:
-    """Reads the name that TensorBoard gives to a lineage's directory; None where it isn't one."""
+    """Reads the name that TensorBoard gives to a lineage's directory; None if it isn't one."""
     match = _DIRECTORY.fullmatch(tensorboard_run)
     if match is None:
         return None

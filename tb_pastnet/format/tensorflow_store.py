@@ -1,7 +1,7 @@
-"""Objects in the stores that TensorFlow has file systems for; it is loaded already.
+"""Objects in the stores that TensorFlow has file systems for; TensorFlow is already loaded.
 
-What is written goes through TensorFlow's interface for C. Its `GFile` aborts the process where an
-upload ends while the interpreter does, and holds the interpreter while it gives up a failed one.
+Writes use TensorFlow's C interface. Its `GFile` aborts the process if an upload ends while the
+interpreter exits, and blocks the interpreter while a failed upload times out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TensorFlowStore:
 
     def write(self, path: str, data: bytes) -> None:
         """See `ObjectStore`."""
-        if not path.startswith("gs://"):  # there a directory would be an object more
+        if not path.startswith("gs://"):  # there a directory would be another object
             self._gfile.makedirs(path.rpartition("/")[0])
         library = ctypes.CDLL(sys.modules[_INTERNAL].__file__)
         library.TF_NewStatus.restype = ctypes.c_void_p

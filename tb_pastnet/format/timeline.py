@@ -1,12 +1,12 @@
-"""When records were made, at which learning rate, and what became of those that aren't there.
+"""When records were made, at which learning rate, and what became of missing ones.
 
-One timeline a lineage serves all variables: the index of the tab reads it alone. It also carries
-the writer's account: `offered` counts the sequence numbers given out so far, so whatever is neither
-readable nor thinned nor dropped is unreadable.
+One timeline per lineage serves all variables: the index of the tab reads nothing else. It also
+carries the writer's account: `offered` counts the sequence numbers used so far, so whatever is
+neither readable nor thinned nor dropped is unreadable.
 
 Every event of a tag needs a larger step than the one before, or TensorBoard's fast loader drops
 events: a closing timeline without records is stored one step after the timeline before it.
-docs/record_format.md has its fields.
+docs/reference/record_format.md has its fields.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Timeline:
         sequence: int64 (records,), strictly increasing.
         steps: int64 (records,), strictly increasing.
         wall_times: float64 (records,), seconds since 1970, stored to the microsecond.
-        learning_rates: float64 (records,), NaN where it isn't known, or several are in use.
-        offered: sequence numbers given out so far in this lineage.
+        learning_rates: float64 (records,), NaN where unknown, or if several are in use.
+        offered: sequence numbers used so far in this lineage.
         thinned: of these, left out by the thinning rule.
-        dropped: of these, given up under pressure.
-        closed: whether training ended here in order, as far as the writer knew.
+        dropped: of these, not written because the disk was too slow.
+        closed: whether training ended normally here, as far as the writer knew.
         notes: what went wrong and how often, since the lineage began.
-        group_rates: float64 (groups, records), of each group of weights that has a learning rate of
-            its own, in the order of the description's `groups`; NaN where it isn't known.
+        group_rates: float64 (groups, records), for each group of weights with its own learning
+            rate, in the order of the description's `groups`; NaN where unknown.
     """
 
     sequence: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -58,7 +58,7 @@ def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) ->
     """Packs and seals a timeline, whose arrays have one length, possibly 0.
 
     The event's step is at least the last step, and larger than that of the event before. Raises
-    InvalidArgument where the arrays differ in length, or the steps don't increase.
+    InvalidArgument if the arrays differ in length, or the steps don't increase.
     """
     records = len(timeline.steps)
     _check(timeline, records)
@@ -115,7 +115,7 @@ def _check(timeline: Timeline, records: int) -> None:
     if any(len(array) != records for array in arrays):
         raise InvalidArgument(
             f"Could not encode a timeline: expected {records} entries in each array, got "
-            f"{[len(array) for array in arrays]}. Pass one of each a record."
+            f"{[len(array) for array in arrays]}. Pass one of each per record."
         )
     if not (varint.increase(timeline.steps) and varint.increase(timeline.sequence)):
         raise InvalidArgument(

@@ -39,7 +39,7 @@ class Reader:
         self._at = 0
 
     def number(self, most: int = (1 << 64) - 1) -> int:
-        """Reads a number from 0 on; raises DamagedRecord where it is cut off or over `most`."""
+        """Reads a number from 0 on; raises DamagedRecord if it is cut off or over `most`."""
         value = 0
         for shift in _SHIFTS:
             if self._at >= len(self._payload):
@@ -59,10 +59,10 @@ class Reader:
         return -((value + 1) >> 1) if value & 1 else value >> 1
 
     def signed_array(self, count: int) -> Integers:
-        """Reads numbers of either sign, as int64; raises DamagedRecord where one doesn't fit."""
+        """Reads numbers of either sign, as int64; raises DamagedRecord if one doesn't fit."""
         values = np.empty(count, np.int64)
         for place in range(count):
-            # Differences are small: mostly all that is left fits in one byte each.
+            # Differences are small: mostly, all that is left fits in one byte each.
             rest = self._payload[self._at : self._at + count - place]
             if len(rest) == count - place and rest.isascii():
                 self._at += len(rest)
@@ -76,7 +76,7 @@ class Reader:
         return values
 
     def take(self, count: int) -> bytes:
-        """Reads `count` bytes; raises DamagedRecord where fewer are left."""
+        """Reads `count` bytes; raises DamagedRecord if fewer are left."""
         end = self._at + count
         if end > len(self._payload):
             raise damaged(f"{count} more bytes", str(self.left))
@@ -90,7 +90,7 @@ class Reader:
         return len(self._payload) - self._at
 
     def end(self) -> None:
-        """Raises DamagedRecord where bytes are left over."""
+        """Raises DamagedRecord if bytes are left over."""
         if self.left:
             raise damaged("the end of the record", f"{self.left} more bytes")
 
@@ -101,7 +101,7 @@ def increase(numbers: npt.ArrayLike) -> bool:
 
 
 def damaged(expected: str, got: str) -> DamagedRecord:
-    """The error of a layout that doesn't hold although the checksum does."""
+    """The error for an invalid layout although the checksum is right."""
     return DamagedRecord(
         f"Could not decode a record: expected {expected}, got {got}. The record is skipped."
     )

@@ -1,7 +1,7 @@
-"""Held weights that moved: what the audit found, a channel and a beginning each.
+"""Held weights that moved, as found by the audit: one violation for each channel and first step.
 
-Stored as deflated JSON. Channels of one variable that began at one step are stored together, as
-columns, so that a layer of thousands of channels stays small. Unknown keys are ignored.
+Stored as deflated JSON. Channels of one variable with the same first step are stored together, as
+columns: a layer of thousands of channels stays small. Unknown keys are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tb_pastnet.format.json_payload import natural, text
 def encode_violations(
     violations: Sequence[Violation], *, tag: str, step: int, lineage: int
 ) -> bytes:
-    """Packs and seals some violations; raises InvalidArgument where they are too many."""
+    """Packs and seals some violations; raises InvalidArgument if there are too many."""
     if len(violations) > limits.MAX_VIOLATIONS:
         raise InvalidArgument(
             f"Could not encode violations: expected at most {limits.MAX_VIOLATIONS}, got "
@@ -35,7 +35,7 @@ def decode_violations(
 ) -> tuple[Violation, ...]:
     """Opens a message and restores its violations; raises UnreadableRecord.
 
-    Those of one variable, beginning and cause are side by side.
+    Those of one variable, first step and cause are side by side.
     """
     payload = unseal(message, Kind.VIOLATIONS, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
@@ -90,5 +90,5 @@ def _size(value: Any) -> float:
         return math.inf
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("a size that is a number is missing")
-    # Also NaN, which JSON in Python has: no order would hold with it.
+    # Even NaN, which Python's JSON allows: it would break any order.
     return abs(float(value)) if math.isfinite(value) else math.inf

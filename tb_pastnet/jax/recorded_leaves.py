@@ -29,11 +29,12 @@ def network_of(
     channel_axes: AxisOverrides | None = None,
     follows: Iterable[Any] = (),
 ) -> Network[ArrayWeight]:
-    """Lists what is recorded of a pytree; raises InvalidArgument where that is nothing."""
+    """Lists what is recorded of a pytree; raises InvalidArgument if that is nothing."""
     usable: dict[str, Leaf] = {}
     skipped = []
     for leaf in leaves(params):
-        if not hasattr(leaf.value, "dtype"):  # a setting, or a function
+        if not (hasattr(leaf.value, "dtype") and hasattr(leaf.value, "shape")):
+            # A setting, a function, or a model of another framework.
             continue
         reason = "another leaf has its name" if leaf.name in usable else _unusable(leaf.value)
         if reason is None:
@@ -42,7 +43,7 @@ def network_of(
             skipped.append((leaf.name, reason))
     named = Names({name: Called(tuple(leaf.value.shape)) for name, leaf in usable.items()})
     moved = {*named.all(follows)}
-    axes = {named.one(name): axis for name, axis in (channel_axes or {}).items()}
+    axes = named.keyed(channel_axes, "channel_axis")
     weights = [
         _weight(leaf, partial(tree.read, leaf.number), axes.get(name), follows=name in moved)
         for name, leaf in usable.items()

@@ -61,7 +61,7 @@ class Tree:
     def read(self, number: int) -> Array:
         """The values of a leaf: a view where they lie in this machine's memory.
 
-        Raises InvalidArgument where the tree, or the leaf, isn't as it was at the beginning.
+        Raises InvalidArgument if the tree, or the leaf, isn't as it was at the beginning.
         """
         if self._values is None:
             self._values = self._flat(self._params)
@@ -130,7 +130,7 @@ def names(paths: Sequence[Any]) -> list[str]:
 def by_name(params: Any, masks: Any, word: str) -> dict[str, Any]:
     """What a pytree of masks, a prefix of one, or a function that makes it, says of each leaf.
 
-    Raises InvalidArgument where it doesn't fit params; `word` is what the argument is called.
+    Raises InvalidArgument if it doesn't fit params; `word` is what the argument is called.
     """
     if masks is None:
         return {}

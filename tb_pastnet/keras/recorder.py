@@ -8,9 +8,10 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
-from tb_pastnet.keras.masks.carried import left_behind, masks_in
+from tb_pastnet.keras.masks.carried import given_masks, left_behind, masks_in
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.lora import with_effective
@@ -24,10 +25,11 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
 
+@answered
 class Recorder(Recording):
     """Records per channel how far a model is from its past values, into a log for the PastNet tab.
 
@@ -43,14 +45,15 @@ class Recorder(Recording):
 
     Args:
         logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
+            `docs/how_to/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
             `runs/{trial}`: the next that is free.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
         every: a record is due where `step // every` grows, and at the first step; at the last one
             where `expect_end` tells it.
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names, patterns such as "*/kernel", or variables. None: all.
+        variables: those to record, as names, patterns such as `"*/kernel"`, or variables. None:
+            all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: a number, a variable, an optimizer or a list of them, a Keras schedule or a
             function. None: the optimizers that the model holds. Of several each weight has the rate
@@ -63,12 +66,12 @@ class Recorder(Recording):
             held, by masks or by `trainable=False`. That takes one more copy of these weights.
         probe: a fixed batch, or a tuple of arguments, to call the model with: each record also
             says how far its outputs, and those of its layers, are from those with the past values.
-            See `docs/past_networks.md`. While a record is made this takes up to one more copy of
-            the weights, and the time of two evaluations.
+            See `docs/how_to/past_networks.md`. While a record is made this takes up to one more
+            copy of the weights, and the time of two evaluations.
         probe_every: records from one evaluation of the probe to the next.
         budget: a share of the training's time, such as 0.01: records that are due are left out so
             that recording takes no more; they count as thinned. None: all are made. Changes of
-            masks and the audit are never left out. See `docs/overhead.md`.
+            masks and the audit are never left out. See `docs/benchmarks/overhead.md`.
         on_violation: what follows where held weights have moved: "log", a line for each variable
             and cause, or a function that gets a list of what is new, each with a `text`.
         follows: weights that something else than an optimizer moves on purpose, such as a target
@@ -114,7 +117,7 @@ class Recorder(Recording):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()
@@ -123,9 +126,8 @@ class Recorder(Recording):
         recorded = network_of(TFWeight, found, shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
-        within = masks_in(model, recorded.weights)
-        given = None if masks is None else masks.state
-        tables = within if given is None else (lambda: given)
+        weights = recorded.weights
+        tables = masks_in(model, weights) if masks is None else given_masks(masks, weights)
         audited: Audit | None = None
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)

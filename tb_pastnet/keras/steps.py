@@ -63,7 +63,7 @@ class BatchCount:
                 self._counted = self.step
 
     def _updates(self, model: Model) -> int | None:
-        """Batches that the optimizers have seen, in whole updates; None where none counts.
+        """Batches that the optimizers have seen, in whole updates; None if none counts.
 
         Of several that step the slowest counts: a WGAN's critic steps more often than once a batch.
         """

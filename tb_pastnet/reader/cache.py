@@ -47,7 +47,7 @@ class Cache:
         return self._held
 
     def find(self, key: Hashable, version: Hashable) -> Any:
-        """The value of a key in this version, None where it isn't there."""
+        """The value of a key in this version, None if it isn't there."""
         with self._lock:
             held_version, value = self._values.get(key, (None, None))
             if value is None or held_version != version:

@@ -59,6 +59,7 @@ def _run(run: CatalogRun, network: int) -> dict[str, Any]:
         "skipped": [{"name": name, "reason": reason} for name, reason in run.skipped],
         "source": run.source,
         "probe": run.probed,
+        "can_probe": run.can_probe,
     }
 
 
@@ -82,7 +83,7 @@ def stretches(steps: Integers) -> list[list[int]]:
 
 
 def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:
-    """What recording cost as JSON values; None where that isn't known."""
+    """What recording cost as JSON values; None if that isn't known."""
     if cost is None:
         return None
     return {**asdict(cost), "seconds": cost.seconds, "share": finite(cost.share)}
@@ -110,5 +111,5 @@ def _network(run: CatalogRun) -> dict[str, Any]:
 
 
 def finite(value: float) -> float | None:
-    """A number as JSON has it; None where it has none."""
+    """A number as JSON has it; None if it has none."""
     return float(value) if math.isfinite(value) else None

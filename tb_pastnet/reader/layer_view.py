@@ -133,7 +133,7 @@ def channel_records(series: RecordSeries, state: channel_states.States) -> dict[
 
 
 def _rounded(values: Floats, digits: str = ".4g") -> list[float | None]:
-    """Values for people: of some format, None where JSON has no number."""
+    """Values for people: of some format, None if JSON has no number."""
     return [float(f"{v:{digits}}") if math.isfinite(v) else None for v in values.tolist()]
 
 

@@ -32,9 +32,14 @@ class Lineage:
     Attributes:
         id: eight hexadecimal digits, random.
         ordinal: its place among the lineages of the run, from 1.
-        first_step: the step of its first record, None where there is none.
+        first_step: the step of its first record, None if there is none.
         last_step: of its last one.
         closed: whether training ended there in order.
+
+    Example:
+        >>> lineage = Lineage("c228c1ba", 1, first_step=1, last_step=100, closed=True)
+        >>> lineage.last_step - lineage.first_step
+        99
     """
 
     id: str
@@ -51,11 +56,11 @@ class LineageHead:
     tb_run: str  # TensorBoard's name of its directory
     name: RunName  # what that name says
     versions: Mapping[str, SeriesVersion]  # its series, by tag
-    description: Description | None  # the latest readable one, None where there is none
+    description: Description | None  # the latest readable one, None if there is none
     timeline: Timeline  # all readable blocks as one, each record once; the counts of the latest
     damaged: int = 0  # messages of the timeline that could not be read
     notes: Notes = field(default_factory=Counter)  # why, and what the writer itself noted
-    overhead: Overhead | None = None  # what it cost, None where it didn't tell
+    overhead: Overhead | None = None  # what it cost, None if it didn't tell
 
     @property
     def public(self) -> Lineage:
@@ -99,7 +104,7 @@ class LineageHead:
 
     @property
     def start(self) -> int | None:
-        """The first step that it says it recorded, None where it says nothing.
+        """The first step that it says it recorded, None if it says nothing.
 
         A description that can be read is enough, as it stands before all records: those of earlier
         lineages don't come back where the rest of a file is lost.

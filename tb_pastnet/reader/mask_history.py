@@ -45,7 +45,7 @@ _VIOLATION_BYTES = 256
 class LineageMasks:
     """What one lineage tells of held weights."""
 
-    # what its masks held, an empty one where it has none; None where it has masks and the log of
+    # what its masks held, an empty one where it has none; None if it has masks and the log of
     # their changes is gone
     log: MaskLog | None
     violations: tuple[Violation, ...] = ()  # what moved although it was held
@@ -79,8 +79,8 @@ class MaskHistory:
     """What a run tells of held weights."""
 
     lineages: tuple[LineageHead, ...] = ()  # its writers, in order
-    starts: tuple[int | None, ...] = ()  # the first step of each, None where it recorded nothing
-    logs: tuple[MaskLog | None, ...] = ()  # what each says of its masks, None where that is gone
+    starts: tuple[int | None, ...] = ()  # the first step of each, None if it recorded nothing
+    logs: tuple[MaskLog | None, ...] = ()  # what each says of its masks, None if that is gone
     # what the audit found and stands, by variable
     violations: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
     notes: Notes = field(default_factory=Counter)  # what could not be read, and why
@@ -135,7 +135,7 @@ class MaskHistory:
         return bool(described) and described[-1].audited
 
     def commanded(self, variable: str) -> Integers | None:
-        """int64 (changes,), the steps at which a kept mask changed, None where it is audited.
+        """int64 (changes,), the steps at which a kept mask changed, None if it is audited.
 
         Held weights may move then.
         """

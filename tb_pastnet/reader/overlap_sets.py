@@ -55,7 +55,7 @@ class Sets:
 
     positions: Integers  # (columns,), that of the set at each step, `UNKNOWN` where it isn't known
     sizes: Floats  # (sets,), how many elements are in each; NaN where only its bits tell
-    bits: Callable[[int], Words | None]  # gives the bits of a set; None where they can't be read
+    bits: Callable[[int], Words | None]  # gives the bits of a set; None if they can't be read
     elements: int  # how many there could be
 
     def size(self, position: int) -> float:

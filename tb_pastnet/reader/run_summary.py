@@ -60,7 +60,7 @@ class RunSummary:
     # how many weights of each layer could be: of its kernels, and of each variable that ever was
     # pruned
     prunable: tuple[int, ...]
-    violated_channels: int  # of all variables: found by the audit, or else by the records
+    violated_channels: int  # of all layers: found by the audit, or else by the records
     notes: Notes  # what could not be read of any of them
 
     @property
@@ -122,8 +122,9 @@ def _make_tallies(reader: RunReader) -> RunTallies:
     for main in mains:
         lost.update(main.notes)
     pruned, prunable = _count_pruned(reader, needs, variables, steps, lost)
+    layers = {name: layer.id for layer in run.layers for name in layer.variables}
     violations = chain.from_iterable(masks.violations.values())
-    audited = {(violation.variable, violation.channel) for violation in violations}
+    audited = {(layers.get(each.variable), each.channel) for each in violations}
     summary = RunSummary(
         steps,
         np.array([_rows(main.steps, steps) for main in mains], np.int32).reshape(pruned.shape),

@@ -73,7 +73,7 @@ class CatalogRun:
 
     @property
     def overhead(self) -> Overhead | None:
-        """What all of its writers cost that tell it; None where none does."""
+        """What all of its writers cost that tell it; None if none does."""
         costs = [lineage.overhead for lineage in self.lineages if lineage.overhead is not None]
         return sum(costs, Overhead()) if costs else None
 
@@ -81,6 +81,13 @@ class CatalogRun:
     def probed(self) -> bool:
         """Whether any of its writers recorded a probe."""
         return any(TAG_FUNCTION in lineage.versions for lineage in self.lineages)
+
+    @property
+    def can_probe(self) -> bool:
+        """Whether its newest writer takes `probe=`: Keras on TensorFlow alone does."""
+        described = [head.description for head in self.lineages if head.description]
+        packages = described[-1].versions if described else {}
+        return "keras" in packages and packages.keys().isdisjoint(("torch", "jax"))
 
 
 def by_writer(lineages: Iterable[LineageHead]) -> list[list[LineageHead]]:

@@ -46,7 +46,7 @@ class StoredMessage(NamedTuple):
 
     step: int
     wall_time: float  # seconds since 1970, not covered by any checksum
-    data: bytes | None  # the bytes; None where the event holds something else than bytes
+    data: bytes | None  # the bytes; None if the event holds something else than bytes
 
 
 def count_standing(steps: Sequence[int], step: int) -> int:
@@ -135,7 +135,7 @@ class SeriesSource(ABC):
         return listing, failed
 
     def glance(self, context: RequestContext, tags: Collection[str]) -> Listing | None:
-        """Lists some tags of all runs: much quicker than all of them. None where that fails."""
+        """Lists some tags of all runs: much quicker than all of them. None if that fails."""
         try:
             return self.series(context, None, tags)
         except NotListed:

@@ -38,7 +38,7 @@ def foreign(versions: Mapping[str, SeriesVersion]) -> int:
 def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun | None:
     """Makes a run of the tags of a user's own writer, without time axis and account.
 
-    None where none of the series is ours.
+    None if none of the series is ours.
     """
     series = _series(versions)
     if not series:

@@ -147,7 +147,7 @@ def _message(event: tb_provider.TensorDatum) -> StoredMessage:
 def raw_read(
     provider: tb_provider.DataProvider, experiment: str, series: SeriesName, most: int
 ) -> list[StoredMessage] | None:
-    """Reads one series around the tensors that TensorBoard can't convert; None where it can't be.
+    """Reads one series around the tensors that TensorBoard can't convert; None if it can't be.
 
     A flipped bit in a tensor's shape or dtype, unseen by the fast loader, or a foreign tensor
     under our name makes `read_tensors` fail for the whole series. The series is then taken from

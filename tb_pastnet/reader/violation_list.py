@@ -33,9 +33,14 @@ class Violation:
         last_step: the step of the last one.
         elements: how many of the held weights differ at the last one.
         held: how many weights of the channel were held.
-        largest: the largest |w - held value|; infinite where that isn't finite.
+        largest: the largest `|w - held value|`; infinite where that isn't finite.
         cause: what moved them, such as "weight_decay", "momentum" or "unknown".
         text: all of it in one sentence.
+
+    Example:
+        >>> moved = Violation("dense", "dense/kernel", 2, 8, 8, 16, 16, 0.1, "momentum", "moved")
+        >>> moved.channel, moved.first_step, moved.cause
+        (2, 8, 'momentum')
     """
 
     layer: str
@@ -114,7 +119,7 @@ def _from_mark(
         largest,
         _UNKNOWN,
         f"{variable.id}, channel {channel:,}: held weights moved {between(start, end)}, by at most "
-        f"{largest:.3g} in one record. Cause: {CAUSES[_UNKNOWN]}.",
+        f"{largest:.3g} in one record. Likely cause: {CAUSES[_UNKNOWN]}.",
     )
 
 

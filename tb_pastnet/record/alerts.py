@@ -68,6 +68,6 @@ def _line(violations: Sequence[Violation]) -> str:
     count = len(violations)
     channels = f"{count:,} channel{'' if count == 1 else 's'}"
     return (
-        f"{channels} of {first.variable} changed while held, first seen at step "
+        f"{channels} of {first.variable} changed while frozen or pruned, first seen at step "
         f"{first.first_step:,}. Likely cause: {CAUSES.get(first.cause, first.cause)}."
     )

@@ -82,7 +82,7 @@ class Lineage:
             source: what is recorded.
             probe: what its outputs are measured by.
             origin: gives a fingerprint of the values at the beginning.
-            start: the step of the values now, None where that isn't known yet.
+            start: the step of the values now, None if that isn't known yet.
             exit_timeout: seconds that the end of the program waits for a store.
         """
         try:

@@ -33,6 +33,7 @@ class MaskTracker:
         failures: Failures,
     ) -> None:
         self._weights = tuple(weights)
+        self._layers = {weight.name: weight.layer for weight in weights}
         self._store = store
         self._audit = audit
         # A fingerprint of the values at the beginning; that of the masks goes before.
@@ -83,9 +84,9 @@ class MaskTracker:
 
     @property
     def violations(self) -> int:
-        """Channels that have changed while they were held."""
+        """Channels of layers that have changed while they were held."""
         audited = () if self._audit is None else self._audit.violations
-        return len({(violation.variable, violation.channel) for violation in audited})
+        return len({(self._layers[each.variable], each.channel) for each in audited})
 
     @property
     def sparsity(self) -> float:

@@ -158,7 +158,7 @@ class Network(Generic[W_co]):
         skipped: Sequence[tuple[str, str]] = (),
         shown: str = "a network",
     ) -> Network[W_co]:
-        """Chooses what is recorded, in forward order; raises InvalidArgument where nothing is.
+        """Chooses what is recorded, in forward order; raises InvalidArgument if nothing is.
 
         Wanted are names, ends of names, patterns such as `"*/kernel"`, variables, or layers, None:
         all. `shown` is what they are of, for errors.

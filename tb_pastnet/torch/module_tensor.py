@@ -51,14 +51,14 @@ class ModuleTensor:
 
     @property
     def made_of(self) -> Any:
-        """The ParametrizationList that makes it, None where it has none."""
+        """The ParametrizationList that makes it, None if it has none."""
         # Asked at each step: `is_parametrized` takes long to say no.
         own = self.owner._modules.get("parametrizations")
         return own[self.key] if own is not None and self.key in own else None
 
     @property
     def mask(self) -> Any:
-        """The mask that prunes it, a tensor of 0 and 1; None where it isn't pruned."""
+        """The mask that prunes it, a tensor of 0 and 1; None if it isn't pruned."""
         if f"{self.key}_orig" in self.owner._parameters:
             return self.owner._buffers.get(f"{self.key}_mask")
         return next((each.mask for each in self.made_of or () if is_mask(each)), None)
@@ -77,6 +77,9 @@ class ModuleTensor:
 
     def value(self) -> Any:
         """What the module computes with now, not what it computed with last."""
+        parameter = self.owner._parameters.get(self.key)
+        if parameter is not None:  # of most weights, at each record
+            return parameter
         made_of, mask = self.made_of, self.mask
         if made_of is None and mask is None:
             return self.stored
@@ -88,6 +91,9 @@ class ModuleTensor:
 
     def trained(self) -> bool:
         """Whether it, or something that it is made of, gets a gradient."""
+        parameter = self.owner._parameters.get(self.key)
+        if parameter is not None:  # of most weights, at each step
+            return bool(parameter.requires_grad)
         made_of = self.made_of
         if made_of is None:
             return bool(self.stored.requires_grad)

@@ -98,7 +98,7 @@ def _below(path: str, name: str) -> str:
 
 
 def _refuse(module: nn.Module, entries: Sequence[ModuleTensor]) -> None:
-    """Raises InvalidArgument where the values of a module can't be read."""
+    """Raises InvalidArgument if the values of a module can't be read."""
     for entry in entries:
         tensor = entry.stored
         failed = f"Could not record {entry.name!r} of a {type(module).__name__}"

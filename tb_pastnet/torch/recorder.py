@@ -8,21 +8,24 @@ from typing import Any
 
 import torch
 
+from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
-from tb_pastnet.record.overhead_timer import RECORDS, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.overhead_timer import metered
+from tb_pastnet.record.recording import EXIT_TIMEOUT
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.spread.gathering import check_alike
+from tb_pastnet.record.spread.spread_recording import SpreadRecording
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
-from tb_pastnet.torch.spread_source import SpreadSource, check_alike
+from tb_pastnet.torch.spread_source import SpreadSource, measures_of
 from tb_pastnet.torch.spread_weights import is_sharded
 from tb_pastnet.torch.torch_source import TorchSource
 
@@ -30,7 +33,8 @@ Declared = Mapping[Any, Any]
 """By what a user calls weights: booleans for whole ones, or masks of 0 and 1 of their shape."""
 
 
-class Recorder(Recording):
+@arguments.answered
+class Recorder(SpreadRecording):
     """Records per channel how far a module is from its past values, into a log for the PastNet tab.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
@@ -45,7 +49,8 @@ class Recorder(Recording):
 
     Args:
         logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it is the number of a training: the next that is free.
+            `docs/how_to/stores.md`. "{trial}" in it is the number of a training: the next that is
+            free.
         model: a torch.nn.Module; what DistributedDataParallel or `torch.compile` make of one has
             the names of the module inside.
         optimizer: the optimizer, or a list of several: the learning rates of their groups are
@@ -55,14 +60,14 @@ class Recorder(Recording):
         past: what it is compared with: "previous" (one step before), "record" (the last record),
             "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
         variables: those to record, as keys of `state_dict`, names of the log, patterns such as
-            "*.weight", parameters or modules. None: all parameters and floating buffers.
+            `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
         channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
         initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
             None: one less than the first step that is recorded.
         audit: whether each record compares weights that need no gradient bitwise with what they
             were when that was first seen. That takes one more copy of these weights.
         budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more. None: all are made. See `docs/overhead.md`.
+            that recording takes no more. None: all are made. See `docs/benchmarks/overhead.md`.
         on_violation: what follows where held weights have moved: "log", a line for each variable
             and cause, or a function that gets a list of what is new, each with a `text`.
         follows: weights that something else than an optimizer moves on purpose, such as a target
@@ -110,7 +115,7 @@ class Recorder(Recording):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()
@@ -119,15 +124,16 @@ class Recorder(Recording):
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         self._declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
-        self._spread: SpreadSource | None = None
+        self._spread = None
         source: TorchSource
         audited: Audit | None = None
         if any(map(is_sharded, recorded.weights)):
             check_alike(budget, on_violation, masks, kept)
             own = Schedule(every, past, initial_step)
-            self._spread = SpreadSource(model, recorded, self._steps, own, failures, audit=audit)
-            source, audited = self._spread, self._spread.audit
-            start = self._spread.agree(every, past, initial_step, audit)
+            spread = measures_of(model, recorded, self._steps, own, failures, audit=audit)
+            self._spread, audited = spread, spread.audit
+            source = SpreadSource(recorded, self._steps, spread)
+            start = spread.agree(every, past, initial_step, audit)
         else:
             source = TorchSource(recorded, self._steps)
             self._declare(masks, kept)
@@ -162,13 +168,12 @@ class Recorder(Recording):
         self.observe()
 
     def _declare(self, masks: Declared | None, kept: Declared | None) -> None:
-        declare(self._declared, self._by_name(masks), self._by_name(kept))
+        declare(self._declared, self._by_name(masks, "masks"), self._by_name(kept, "kept"))
 
-    def _by_name(self, masks: Declared | None) -> dict[str, Any]:
+    def _by_name(self, masks: Declared | None, argument: str) -> dict[str, Any]:
         return {
             name: mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else mask
-            for wanted, mask in (masks or {}).items()
-            for name in self._names.all(spelled(wanted))
+            for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 
     @metered("Could not see what is held")
@@ -182,30 +187,7 @@ class Recorder(Recording):
     def follow(self, step: int) -> None:
         """See `Recording`. Calls between two updates, as GradScaler skips some, tell nothing."""
         if not self._steps.skipped():
-            if self._spread is not None:
-                with self._timer.part(RECORDS):
-                    self._spread.follow(int(step))
             super().follow(step)
-
-    @metered("Could not copy the past values")
-    def sync(self) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.sync()
-        super().sync()
-
-    @metered("Could not begin a new lineage")
-    def restart(self, initial_step: int) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.restart(initial_step)
-        super().restart(initial_step)
-
-    def expect_end(self, step: int) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.expect_end(step)
-        super().expect_end(step)
 
     def close(self, timeout: float | None = None) -> None:
         """Writes what waits and the final account. Also runs when the program ends.
@@ -215,5 +197,9 @@ class Recorder(Recording):
         """
         self._steps.close()
         super().close(timeout)
-        if self._spread is not None:
-            self._spread.leave()
+
+
+def check_settings(shown: str, settings: Mapping[str, Any]) -> None:
+    """Raises UnknownArgument where what a callback hands on isn't an argument of `Recorder`."""
+    given_by_callbacks = ("logdir", "model", "optimizer", "initial_step")
+    arguments.check(shown, settings, arguments.names_of(Recorder, without=given_by_callbacks))

@@ -1,37 +1,13 @@
-"""Weights that are spread over ranks: what of each lies here, and of which channels it is."""
+"""Weights that are DTensors: which of them ranks share, and which part lies here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
-from dataclasses import dataclass, replace
-from math import prod
 
-import numpy as np
-
-from tb_pastnet.core.axes import ChannelAxis, explicit_axis
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.source import Ints
+from tb_pastnet.record.spread.parts import Part, part_of
 from tb_pastnet.torch.module_tensor import is_spread, local_of
 from tb_pastnet.torch.module_weights import TorchWeight
-
-
-@dataclass(frozen=True)
-class Part:
-    """What lies on this rank of a weight, as a weight of its own.
-
-    Its channels are no coarser than those of the whole: where gates, heads or groups lie one behind
-    the other they are rows, several of which make a channel.
-
-    Attributes:
-        weight: the part.
-        channels: of each of its channels the channel of the whole weight that it belongs to.
-        total: how many channels the whole weight has.
-    """
-
-    weight: TorchWeight
-    channels: Ints
-    total: int
 
 
 def is_sharded(weight: TorchWeight) -> bool:
@@ -43,19 +19,20 @@ def is_sharded(weight: TorchWeight) -> bool:
 def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict[str, Part]:
     """By name the parts on this rank. What isn't spread counts on the `first` rank alone.
 
-    Raises InvalidArgument where a weight isn't cut along one axis over all ranks.
+    Raises InvalidArgument if a weight isn't cut along one axis over all ranks.
     """
     parts = {}
     for weight in weights:
-        placement = _placement(weight, ranks)
-        if placement is None and not first:
-            continue
-        parts[weight.name] = _part(weight, placement)
+        cut, stored = _cut(weight, ranks), weight.entry.stored
+        if cut is not None or first:
+            # What isn't spread may have another shape than is stored, by a parametrization.
+            local = local_of(stored.detach()).shape if is_spread(stored) else weight.shape
+            parts[weight.name] = part_of(weight, tuple(local), cut)
     return parts
 
 
-def _placement(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:
-    """The axis that is cut, and where this rank's rows begin; None where each rank has all."""
+def _cut(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:
+    """The axis that is cut, and where this rank's rows begin; None if each rank has all."""
     tensor = weight.entry.stored
     if not is_spread(tensor):
         return None
@@ -71,33 +48,3 @@ def _placement(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:
     cut = placements[0].dim % tensor.ndim
     longest = -(-tensor.shape[cut] // ranks)
     return cut, min(mesh.get_local_rank() * longest, tensor.shape[cut])
-
-
-def _part(weight: TorchWeight, placement: tuple[int, int] | None) -> Part:
-    stored = weight.entry.stored
-    # What isn't spread may have another shape than is stored, by a parametrization.
-    shape = tuple(local_of(stored.detach()).shape) if is_spread(stored) else weight.shape
-    axes, numbers = _numbered(weight.axis)
-    if placement is not None and placement[0] in axes:
-        cut, begin = placement
-        numbers = numbers.take(range(begin, begin + shape[cut]), axis=cut)
-    part = copy(weight)
-    part.shape, part.axis = shape, explicit_axis(axes, shape, weight.name)
-    return Part(part, numbers.reshape(-1), weight.axis.channels)
-
-
-def _numbered(axis: ChannelAxis) -> tuple[tuple[int, ...], Ints]:
-    """The axes of the array itself that number channels, and the channel of each place on them."""
-    first, last = axis.joined
-
-    def own(place: int) -> int:
-        return place if place < first else max(first, place - last + first)
-
-    axes = {own(place) for place in axis.axes}
-    # The same array with a single element on each other axis.
-    view = tuple(size if own(place) in axes else 1 for place, size in enumerate(axis.view))
-    thin = replace(axis, view=view)
-    places = thin.split(np.arange(prod(view)).reshape(thin.shape))
-    numbers = np.empty(prod(view), np.intp)
-    numbers[places] = np.arange(axis.channels)[:, None]
-    return tuple(sorted(axes)), numbers.reshape(thin.shape)

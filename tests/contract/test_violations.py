@@ -107,7 +107,7 @@ FROM_RECORDS = {
     "largest": 2.0,
     "cause": "unknown",
     "text": "conv1/kernel, channel 2: held weights moved from step 11 to 13, by at most 2 in one "
-    "record. Cause: unknown.",
+    "record. Likely cause: unknown.",
 }
 
 

@@ -75,4 +75,5 @@ def probe_story(logdir: Path) -> None:
         for first in range(0, len(steps), 16):
             probed.write(writer, change(run, steps[first : first + 16], first))
         writer.close(steps[-1])
-    write_run(logdir, BARE, range(1, 21), lineage=0x5010, layers=LAYERS)
+    versions = {"keras": "3.0.0", "tensorflow": "2.21.0"}
+    write_run(logdir, BARE, range(1, 21), lineage=0x5010, layers=LAYERS, versions=versions)

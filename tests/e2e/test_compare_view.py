@@ -178,7 +178,7 @@ def test_the_tables_are_accessible(compared: Tab, seen: list[dict[str, Any]], lo
 def test_it_says_what_a_run_without_masks_means(others: dict[str, dict[str, Any]]) -> None:
     early, late = others["nothing pruned in either"], others["nothing pruned in one"]
     assert (
-        "Nothing is pruned in dense: the overlap is just the share that is left in ticket."
+        "Nothing is pruned in dense, so the overlap is just the share remaining in ticket."
         in late["said"][0]
     )
     assert "Nothing is pruned in either" in early["said"][0]

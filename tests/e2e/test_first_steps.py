@@ -29,7 +29,8 @@ def test_without_the_plugin_there_is_no_tab_and_the_docs_say_why(tmp_path: Path)
     [link] = re.findall(
         r"what to do when it isn't there\]\((.+?)\)", (ROOT / "README.md").read_text("utf-8")
     )
-    docs = re.sub(r"\s+", " ", (ROOT / link).read_text("utf-8"))
+    page = ROOT / link.partition("/blob/main/")[2]
+    docs = re.sub(r"\s+", " ", page.read_text("utf-8"))
     [row] = re.findall(r"\| no \*PastNet\* among the tabs.*? \|\s(?=\|)", docs)
     for words in ("started before the installation", "another environment", "start it again"):
         assert words in row
@@ -109,7 +110,7 @@ def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
         assert said[view]["side"] == ["no records yet"]
         assert said[view]["axe"] == []
     text = said["network"]["main"]
-    assert "The first record comes when training has done as many steps" in text
+    assert "The first record is made after every= training steps" in text
     assert "reload TensorBoard" in text
 
 

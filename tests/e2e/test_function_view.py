@@ -174,11 +174,11 @@ def test_the_probe_is_described_and_what_differs_is_said(
 ) -> None:
     batch, past, records, *notes = seen[0]["probe"]
     assert batch == "image: 32 samples of 8×8×1 float32, digest 5a0c9f3e"
-    assert past == "Compared with the step before"
+    assert past == "Compared with the previous step"
     assert records == f"40 records, steps 1 to 40, of {len(PLACES)} places"
-    assert "calm, freezing: the step before; epochs: the end of the last epoch" in notes[0]
+    assert "calm, freezing: the previous step; epochs: the end of the last epoch" in notes[0]
     assert "different batches" in notes[1]
-    assert notes[2] == f"1 shown run without a probe: {BARE}"
+    assert notes[2] == f"1 selected run without a probe: {BARE}"
     assert seen[5]["probe"][1] == "Compared with the end of the last epoch"
     header, _ = tab.arrays("function", run="calm")
     assert [one["name"] for one in header["places"]] == [one.name for one in PLACES]
@@ -223,7 +223,7 @@ def test_without_a_probe_it_teaches(tab: Tab) -> None:
     found = clean(tab.drive("functionTeaches", hidden=",".join(STEPS)))
     assert "probe=probe" in found["lines"][0]
     assert "x_test[:32]" in found["lines"][0]
-    assert found["text"][-1] == f"Shown runs without a probe: {BARE}."
+    assert found["text"][-1] == f"Selected runs without a probe: {BARE}."
     assert found["axe"] == []
 
 

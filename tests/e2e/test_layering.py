@@ -61,16 +61,16 @@ def test_the_network_shows_differences_to_the_baseline(differences: dict[str, An
     shares = {run: moving_share(run) for run in RUNS}
     assert len(set(shares.values())) == 4
     found = differences["network"]
-    assert not any("against" in label for label in differences["before"])
+    assert not any(" vs " in label for label in differences["before"])
     for run, label in zip(shares, found["strips"], strict=True):
-        text = f"still moving {points(shares[run], shares['dense'])} against dense"
+        text = f"still moving {points(shares[run], shares['dense'])} vs dense"
         assert (text in label) == (run != "dense")
     assert found["heads"][1:] == [
         f"{points(shares[run], shares['dense'])} still moving"
         for run in ("frozen", "leaky", "pruned")
     ]
     assert f"frozen {points(shares['frozen'], shares['dense'])}" in found["dots"][0]
-    assert found["scale"][0].startswith("Still moving against dense")
+    assert found["scale"][0].startswith("Still moving vs dense")
     assert found["pressed"] == ["Network", "vs baseline"]
     assert "p.pastnet.vs=1" in found["hash"]
     assert found["axe"] == []
@@ -78,7 +78,7 @@ def test_the_network_shows_differences_to_the_baseline(differences: dict[str, An
     assert table["All layers", "frozen"] == points(shares["frozen"], shares["dense"])
     other = differences["other"]
     assert other["tags"] == ["Baseline: leaky"]
-    assert f"{points(shares['dense'], shares['leaky'])} against leaky" in other["strips"][0]
+    assert f"{points(shares['dense'], shares['leaky'])} vs leaky" in other["strips"][0]
 
 
 def test_a_layer_shows_differences_channel_by_channel_for_one_origin_alone(
@@ -94,8 +94,8 @@ def test_a_layer_shows_differences_channel_by_channel_for_one_origin_alone(
     more, less = (~differs & trains & side for side in (delta > past, delta < past))
     alike = ~differs & ~more & ~less
     assert (
-        f"Against leaky: {differs.sum()} channels in another state, {more.sum()} move more, "
-        f"{less.sum()} less, {alike.sum()} alike" in differences["layer"]["label"]
+        f"Vs leaky: {differs.sum()} channels in another state, {more.sum()} move more, "
+        f"{less.sum()} less, {alike.sum()} the same" in differences["layer"]["label"]
     )
     assert differs.any()
     by_channel = {int(row[0]): row[-3:] for row in differences["channels"]}
@@ -109,10 +109,10 @@ def test_a_layer_shows_differences_channel_by_channel_for_one_origin_alone(
     assert foreign["notes"] == [
         (
             "pruned and leaky started from different weights: these are the values of pruned, "
-            "no difference channel by channel."
+            "not differences channel by channel."
         )
     ]
-    assert "Against" not in foreign["label"]
+    assert "Vs " not in foreign["label"]
     assert (differences["layer"]["axe"], differences["dark"]) == ([], [])
 
 
@@ -149,7 +149,7 @@ def test_rows_take_the_order_of_another_run_and_thumbnails_tell_the_overlap(tab:
     assert found["rows"]["leaky"] != found["rows"]["pruned"] != list(range(LAYERS[LAYER]))
     assert found["notes"]["leaky"] == []
     assert found["notes"]["pruned"] == [
-        "pruned started from other weights: a row's place says nothing about the channel of frozen in it."
+        "pruned started from different weights: the order of rows means nothing for frozen."
     ]
     assert "p.pastnet.of=pruned" in found["hash"]
     # Nothing is pruned in those of one origin, and the other one's channels are others.

@@ -110,7 +110,7 @@ def test_layer_channel_and_account_show_the_numbers_of_the_routes(told: Tab) -> 
         for entry in told.json("index")["runs"]
     }
     account = found["account"]
-    assert [row[0] for row in account["rows"]] == [*parts, "recording overhead", "size"]
+    assert [row[0] for row in account["rows"]] == ["due", *parts[1:], "recording overhead", "size"]
     columns = zip(*(row[1:] for row in account["rows"]), strict=True)
     shown = {run: list(column) for run, column in zip(account["runs"], columns, strict=True)}
     assert shown == accounts

@@ -55,7 +55,7 @@ def shares_text(counts: Counter[str]) -> str:
     if found := counts["violated"]:
         parts.append(f"{found} channel{'s' if found > 1 else ''} violated")
     if gone := counts["pruned"]:
-        parts.append(f"{percent_text(100 * gone / total_of(counts), '0.1')} of the weights pruned")
+        parts.append(f"sparsity {percent_text(100 * gone / total_of(counts), '0.1')}")
     return ", ".join(parts)
 
 

@@ -144,7 +144,7 @@ class View:
                 figures = self.at(run, self.log.layers, self.case.step)
                 text = words.measured(figures, self.which)
             said.append(f"{run} {text}")
-        against = f" against {self.base}" if self.base else ""
+        against = f" vs {self.base}" if self.base else ""
         title = f"{words.TITLES[self.which]}{against} at step {self.case.step:,}"
         assert found["label"] == f"{title}, all layers: {', '.join(said)}"
         assert found["head"].endswith(f", step {self.case.step:,}")

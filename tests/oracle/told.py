@@ -111,13 +111,13 @@ def _of(oracle: Oracle, threshold: float) -> list[Said]:
         names = [layer for _, layer in done]
         where = named([f"{layer} since step {at:,}" for at, layer in done])
         channels = sum(rows[layer][-1].channels for layer in names)
-        text = f"Settled, so that training could stop: {where}"
+        text = f"Settled, so training could stop: {where}"
         found.append(Said("settled", run, tuple(names), done[-1][0], channels, text))
     moving = [(row[-1].mean_delta, layer) for layer, row in rows.items() if row[-1].mean_delta > 0]
     if len(moving) > 1:
         mean, layer = max(moving, key=lambda one: one[0])
         step = rows[layer][-1].step
-        text = f"{layer} moves most at step {step:,}: mean relative delta {mean:.2g}"
+        text = f"{layer} moves the most at step {step:,}: mean relative delta {mean:.2g}"
         found.append(Said("moves_most", run, (layer,), step, None, text))
     return found
 
@@ -148,8 +148,8 @@ def _violations(oracle: Oracle) -> list[Said]:
     if last == int(oracle.training.records[-1]):
         when = f"since step {first:,}"
     text = (
-        f"{plural(channels, 'channel')} of {named(layers)} changed while held, {when}. "
-        f"Cause: {CAUSES[cause]}"
+        f"{plural(channels, 'channel')} of {named(layers)} changed while frozen or pruned, {when}. "
+        f"Likely cause: {CAUSES[cause]}"
     )
     return [Said("violations", oracle.training.run, layers, first, channels, text)]
 

@@ -10,7 +10,7 @@ from tests.oracle.plain import FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, STA
 LEGEND = (MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED)
 TITLES = {
     "moving": "Still moving", "settled": "Settled", "frozen": "Frozen", "pruned": "Pruned",
-    "reactivated": "Reactivated", "violated": "Violated", "sparsity": "Pruned weights",
+    "reactivated": "Reactivated", "violated": "Violated", "sparsity": "Sparsity",
     "delta": "Mean Δ of moving",
 }  # fmt: skip
 DASH, MINUS = "–", "−"
@@ -119,7 +119,7 @@ def shares(figures: Figures | None) -> str:
     if figures.nonfinite:
         parts.append(f"{plural(figures.nonfinite, 'channel')} non-finite")
     if figures.pruned:
-        parts.append(f"{sparsity(figures)} of the weights pruned")
+        parts.append(f"sparsity {sparsity(figures)}")
     return ", ".join(parts)
 
 

@@ -1,4 +1,4 @@
-/** Two runs of one layer, channel by channel: how far they are apart, and in which of them a channel is alive. */
+/** Two runs of one layer, channel by channel: how far apart they are, and in which of them a channel remains. */
 
 import type { Cells } from "./cells";
 import { placeOfDecades } from "./measure";
@@ -7,12 +7,15 @@ import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATE_BITS, VIOL
 import { lastAtOrBefore } from "./steps";
 import type { MaskKind } from "./urlstate";
 
-/** In differences, the state of a channel in a state that the other's is in too; its delta is how many decades they are apart. */
+/**
+ * In differences, the state of a channel in a state that the other's is in too; its delta is how many decades they are
+ * apart.
+ */
 export const ALIKE = MOVING;
 /** In differences, the state of a channel that trains while the other's doesn't. */
 export const TRAINS = REACTIVATED;
 
-/** The states that stand for where a channel is alive. */
+/** The states that say in which run a channel remains. */
 export const [BOTH, ONLY_A, ONLY_B, NEITHER] = [SETTLED, FROZEN, REACTIVATED, PRUNED] as const;
 
 /** Distances of deltas come in sixteenths of an octave, as deltas do; this one stands for all beyond. */
@@ -55,7 +58,7 @@ function eachPair(
 /** Reactivated channels train as moving ones do. */
 const kindOf = (byte: number): number => ((byte & STATE_BITS) === REACTIVATED ? MOVING : byte & STATE_BITS);
 
-/** The place of the distance between two deltas, given as logarithms: it rises with the distance alone. */
+/** The place of the distance between two deltas, given as logarithms: it depends only on the distance. */
 function placeOfDistance(own: number, base: number): number {
   const apart = own - base;
   // Nothing is told apart from a delta that is no number, and both zero or both infinite are alike.
@@ -65,8 +68,8 @@ function placeOfDistance(own: number, base: number): number {
 
 /**
  * Cells that draw the difference to a baseline: `ALIKE` with the distance of the deltas where both train, and with none
- * where both are held alike or settled; else the run's own state, `TRAINS` for one that trains; no data where one of the
- * two has no record. Violations stay marked.
+ * where both are held alike or settled; else the run's own state, `TRAINS` for one that trains; no data where one of
+ * the two has no record. Violations stay marked.
  */
 export function differenceCells(own: Cells, base: Cells): Cells {
   const state = new Uint8Array(own.state.length);
@@ -87,7 +90,7 @@ export function differenceCells(own: Cells, base: Cells): Cells {
 export const isAlive = (state: number, mask: MaskKind): boolean =>
   state !== PRUNED && (mask === "kept" || state !== FROZEN);
 
-/** Cells over the steps of both runs that tell where each channel is alive. Both must have the same channels. */
+/** Cells over the steps of both runs: in which of them each channel remains. Both must have the same channels. */
 export function aliveIn(a: Cells, b: Cells, mask: MaskKind): Cells {
   const steps = Float64Array.from(new Set([...a.steps, ...b.steps])).sort();
   const state = new Uint8Array(a.channels * steps.length);

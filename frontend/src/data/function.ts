@@ -1,4 +1,7 @@
-/** How far outputs moved on the probe: the records of one run, how they are read, and the change of weights beside it. */
+/**
+ * How far outputs moved on the probe: the records of one run, how they are read, and the change of weights that goes
+ * with it.
+ */
 
 import { type Container, section } from "../server/container";
 import type { FunctionHeader, FunctionPlace } from "../server/types";
@@ -155,7 +158,7 @@ export function changeAxis(
   return { log: false, low: 0, high };
 }
 
-/** A value's place on an axis, 0 to 1; infinity lies at the top. */
+/** A value's place on an axis, 0 to 1; infinity is at the top. */
 export function changePlace(axis: ChangeAxis, value: number): number {
   const place = axis.log ? (Math.log10(value) - axis.low) / (axis.high - axis.low) : value / axis.high;
   return Math.min(1, Math.max(0, place));
@@ -191,7 +194,7 @@ export interface Move {
   weights: number;
   /** Relative change of the output; NaN where there is none. */
   output: number;
-  /** What most channels are where none changed; settled: free, and yet bit by bit the same. */
+  /** What most channels are where none changed; settled: trainable, but bit-identical. */
   state: number;
 }
 

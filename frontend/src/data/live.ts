@@ -1,9 +1,9 @@
-/** Whether a run goes on, as far as its records tell. */
+/** Whether a run is still recording, judging by its records. */
 
 import type { RunInfo } from "../server/types";
 import { plural } from "./format";
 
-/** A run goes on while its last record isn't older than this, or than some of its records are apart. */
+/** A run is live while its last record is younger than this, or than a few of its intervals between records. */
 const RECENT_SECONDS = 120;
 const RECENT_RECORDS = 5;
 

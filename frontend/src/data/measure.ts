@@ -17,7 +17,9 @@ export function measureOf(figures: Figures, which: Measure): number {
   return (which === "violated" ? figures.violated : figures.counts[stateCode(which)]) / figures.total;
 }
 
-/** How far a measure is from the baseline's: a difference of shares, or of deltas in decades. NaN where one is missing. */
+/**
+ * How far a measure is from the baseline's: a difference of shares, or of deltas in decades. NaN where one is missing.
+ */
 export function differenceOf(own: number, base: number, which: Measure): number {
   if (which !== "delta") return own - base;
   return own > 0 && base > 0 ? Math.log10(own / base) : Number.NaN;
@@ -26,7 +28,9 @@ export function differenceOf(own: number, base: number, which: Measure): number 
 /** Place of decades between deltas on the diverging scale, -1 to 1: it ends at ten times and at a tenth. */
 export const placeOfDecades = (decades: number): number => Math.max(-1, Math.min(1, decades));
 
-/** Place of a difference on the diverging scale, -1 to 1. Shares go by their root, so that small differences show. */
+/**
+ * Place of a difference on the diverging scale, -1 to 1. Shares use the square root: small differences stay visible.
+ */
 export function placeOfDifference(difference: number, which: Measure): number {
   if (which === "delta") return placeOfDecades(difference);
   return Math.sign(difference) * Math.sqrt(Math.abs(difference));
@@ -60,7 +64,7 @@ export const differenceTicks = (which: Measure): [number, string][] =>
         share === 0 ? "same" : `${share > 0 ? "+" : "−"}${100 * Math.abs(share)}`,
       ]);
 
-/** Of runs that differ in their seed alone. */
+/** Of runs that differ only in their seed. */
 export interface Spread {
   mean: number;
   /** The sample standard deviation; NaN of a single value. */

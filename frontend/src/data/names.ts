@@ -29,7 +29,7 @@ export function groupName(name: string, pattern: RegExp): string | null {
 /** A hyphen or a point after a digit belongs to a number, such as 1e-2. */
 const SEPARATOR = /([/_]|(?<![0-9e])-|(?<!\d)\.)/;
 
-/** A name as words and the separators between them, by turns. */
+/** A name as words alternating with the separators between them. */
 const partsOf = (name: string): string[] => name.split(SEPARATOR);
 
 /**

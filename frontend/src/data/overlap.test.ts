@@ -88,13 +88,13 @@ describe("words and numbers of an overlap", () => {
     const texts = (a: number, b: number, extra = {}) =>
       pairTexts(pair(extra), [run("x", a), run("y", b)], "weights", "kept");
     expect(texts(60, 40)).toEqual(["20 of 80 remaining weights are in both."]);
-    expect(texts(100, 40)[1]).toBe("Nothing is pruned in x: the overlap is just the share that is left in y.");
-    expect(texts(40, 100)[1]).toBe("Nothing is pruned in y: the overlap is just the share that is left in x.");
-    expect(texts(100, 100)[1]).toBe("Nothing is pruned in either: so the overlap is 1.00.");
+    expect(texts(100, 40)[1]).toBe("Nothing is pruned in x, so the overlap is just the share remaining in y.");
+    expect(texts(40, 100)[1]).toBe("Nothing is pruned in y, so the overlap is just the share remaining in x.");
+    expect(texts(100, 100)[1]).toBe("Nothing is pruned in either run, so the overlap is 1.00.");
     expect(texts(0, 0, { intersection: 0, union: 0 })[1]).toBe(
-      "Nothing is left in either: two empty sets overlap by 1.",
+      "Nothing remains in either run: the overlap of two empty sets counts as 1.00.",
     );
-    expect(texts(60, 40, { unmatched: 3 })[1]).toBe("Layers without a counterpart of their shape: 3.");
+    expect(texts(60, 40, { unmatched: 3 })[1]).toBe("Layers without a counterpart of the same shape: 3.");
   });
 
   it("says why two runs can't be compared", () => {

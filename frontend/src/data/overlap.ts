@@ -1,4 +1,4 @@
-/** Overlap of two runs' masks: by layer and step, and what there is to say of a pair. */
+/** Overlap of two runs' masks: by layer and step, and a pair in words. */
 
 import { type Container, section } from "../server/container";
 import type { OverlapAnswer, OverlapLayersHeader, OverlapPair, OverlapRun } from "../server/types";
@@ -86,16 +86,20 @@ export function pairTexts(pair: OverlapPair, runs: readonly OverlapRun[], unit: 
   const texts = [`${formatCount(pair.intersection ?? 0)} of ${formatCount(pair.union ?? 0)} ${what} are in both.`];
   const whole = [a, b].filter((run) => run.kept === run.elements);
   const held = mask === "kept" ? "pruned" : "held";
-  if (whole.length === 2) texts.push(`Nothing is ${held} in either: so the overlap is 1.00.`);
+  if (whole.length === 2) texts.push(`Nothing is ${held} in either run, so the overlap is 1.00.`);
   else if (whole.length === 1) {
     const [full, part] = whole[0] === a ? [a, b] : [b, a];
-    texts.push(`Nothing is ${held} in ${full.name}: the overlap is just the share that is left in ${part.name}.`);
-  } else if (pair.union === 0) texts.push("Nothing is left in either: two empty sets overlap by 1.");
-  if (pair.unmatched > 0) texts.push(`Layers without a counterpart of their shape: ${formatCount(pair.unmatched)}.`);
+    texts.push(`Nothing is ${held} in ${full.name}, so the overlap is just the share remaining in ${part.name}.`);
+  } else if (pair.union === 0)
+    texts.push("Nothing remains in either run: the overlap of two empty sets counts as 1.00.");
+  if (pair.unmatched > 0) texts.push(`Layers without a counterpart of the same shape: ${formatCount(pair.unmatched)}.`);
   return texts;
 }
 
-/** Records as CSV under their keys, as_the_server_writes_them. Texts are quoted where they must be; what is no number is left empty. */
+/**
+ * Records as CSV under their keys, as_the_server_writes_them. Texts are quoted where they must be; missing numbers are
+ * left empty.
+ */
 export function toCsv(records: readonly object[]): string {
   const cell = (value: unknown) => {
     const text = value === null || Number.isNaN(value) ? "" : String(value);

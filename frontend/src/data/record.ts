@@ -8,7 +8,7 @@ import { lastAtOrBefore } from "./steps";
 
 /** Counts of channels at a record. */
 export interface Figures {
-  /** Of the record; of several layers of the newest one. */
+  /** The step of the record; for several layers, that of the newest one. */
   step: number;
   /** Of the oldest, where layers lack a record at that step. */
   oldest: number;

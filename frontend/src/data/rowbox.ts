@@ -33,7 +33,7 @@ const GROUP_EXTRA = 8;
 const LEAF = 27;
 const TALLEST_LEAF = 60;
 
-/** Fixed row heights; few layers get taller rows, so that a small network fills the panel. */
+/** Fixed row heights; a small network gets taller rows to fill the panel. */
 export function placeRows(rows: readonly Row[], room: number): Layout {
   const leaves = rows.filter((row) => row.kind !== "total").length;
   const groups = rows.filter((row) => row.kind === "group").length;
@@ -63,10 +63,10 @@ export interface Window {
   places: Place[];
 }
 
-/** A multiple of 20: hatch and dots go on where the pixels of a block are kept. */
+/** A multiple of 20: hatch and dots continue when the pixels of a block are kept. */
 const BLOCK = 60;
 
-/** The block that a scroll offset lies in. */
+/** The block that contains a scroll offset. */
 export const blockOf = (scroll: number): number => Math.floor(scroll / BLOCK);
 
 /** Blocks above and below what is visible that are drawn too: a turn of a wheel scrolls to nothing new. */

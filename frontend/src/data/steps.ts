@@ -1,4 +1,4 @@
-/** The steps of records: where a step lies among them, and where their axis ends. */
+/** The steps of records: the place of a step among them, and the end of their axis. */
 
 /** Evenly spaced steps: the first one, how far they are apart, how many there are. */
 export type Stretch = readonly [first: number, stride: number, count: number];

@@ -11,7 +11,7 @@ export const MEASURE_TITLES = {
   pruned: "Pruned",
   reactivated: "Reactivated",
   violated: "Violated",
-  sparsity: "Pruned weights",
+  sparsity: "Sparsity",
   delta: "Mean Δ of moving",
 };
 export type Measure = keyof typeof MEASURE_TITLES;
@@ -117,7 +117,7 @@ const FIELDS = {
   closed: names("g"),
   runFilter: pattern("fr"),
   layerFilter: pattern("fl"),
-  /** Runs that differ in their seed alone are one group. */
+  /** Runs that differ only in their seed are one group. */
   grouping: pattern("gr"),
   /** Whether layers are sorted by the measure. */
   sorted: flag("so"),

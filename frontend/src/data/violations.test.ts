@@ -87,9 +87,9 @@ describe("byLayer", () => {
     entry({ first_step: 40 }),
   ]);
 
-  it("counts a channel of a variable once and keeps the earliest", () => {
+  it("counts a channel of a layer once and keeps the earliest", () => {
     expect(found.get("a")).toMatchObject({ channels: 1, first: { first_step: 12 } });
-    expect(auditOf(found, ["a", "b"])).toMatchObject({ channels: 3, first: { variable: "b/bias" } });
+    expect(auditOf(found, ["a", "b"])).toMatchObject({ channels: 2, first: { variable: "b/bias" } });
     expect(auditOf(found, ["c"])).toBeNull();
   });
 });
@@ -114,6 +114,7 @@ describe("summaryText", () => {
       entry({}),
       entry({ layer: "b", variable: "b/kernel", cause: "ema" }),
       entry({ layer: "b", variable: "b/bias", cause: "ema", first_step: 7 }),
+      entry({ layer: "b", variable: "b/kernel", channel: 1, cause: "ema" }),
     ];
     expect(summaryText(list)).toBe(
       "3 channels of 2 layers changed while frozen or pruned, first at step 7. Likely causes: 2 × the optimizer's moving average overwrote them, 1 × momentum left in the optimizer's slots.",

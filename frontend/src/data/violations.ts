@@ -8,15 +8,15 @@ const CAUSES: Record<string, string> = {
   momentum: "momentum left in the optimizer's slots",
   ema: "the optimizer's moving average overwrote them",
   loaded: "weights were loaded or set",
-  optimizer_replaced: "an optimizer trains them that doesn't hold them",
-  not_recompiled: "trainable was changed without compile",
-  bypassed: "a step that was traced before the masks came goes around them",
-  constraint: "the constraint of the weight changed them",
-  gradient: "a gradient reached them, as nothing holds them",
-  stale_gradient: "a gradient was left when they were frozen, so that the optimizer goes on",
+  optimizer_replaced: "an optimizer that ignores the masks trains them",
+  not_recompiled: "trainable was changed without a new compile",
+  bypassed: "a train step traced before the masks were set bypasses them",
+  constraint: "the weight's constraint changed them",
+  gradient: "a gradient reached them: nothing enforces the masks",
+  stale_gradient: "their gradient wasn't cleared when they were frozen",
   another_model: "another model trains them",
-  written: "something else than an optimizer's apply wrote them",
-  unmasked_update: "an update that doesn't go through the masks",
+  written: "they were written by something other than the optimizer",
+  unmasked_update: "an update bypassed the masks",
   unknown: "unknown",
 };
 
@@ -24,11 +24,11 @@ const CAUSES: Record<string, string> = {
 export const causeText = (cause: string): string =>
   Object.hasOwn(CAUSES, cause) ? CAUSES[cause] : cause.replaceAll("_", " ");
 
-/** How far the farthest weight is from where it was held. */
+/** The largest distance of a weight from its frozen value. */
 export const farText = (violation: Violation): string =>
   violation.largest === null ? "not finite" : formatNumber(violation.largest);
 
-/** "3 of 9", the weights that differ of those that are held. */
+/** "3 of 9": how many of the held weights differ. */
 export const elementsText = ({ elements, held }: Violation): string =>
   `${formatCount(elements)} of ${formatCount(held)}`;
 
@@ -77,14 +77,22 @@ export function sortViolations(list: readonly Violation[], by: Column, descendin
 /** So many causes are named in the summary. */
 const NAMED = 3;
 
-/** "64 channels of 2 layers changed while frozen or pruned, first at step 130. Likely causes: 60 × weight decay, 4 × unknown." */
+/** Channels of layers: one counts once, however many of its variables changed and however often. */
+const channelsOf = (list: readonly Violation[]): number =>
+  new Set(list.map((entry) => `${entry.layer} ${entry.channel}`)).size;
+
+/**
+ * "64 channels of 2 layers changed while frozen or pruned, first at step 130. Likely causes: 60 × weight decay, 4 ×
+ * unknown."
+ */
 export function summaryText(list: readonly Violation[]): string {
-  const channels = new Set(list.map((entry) => `${entry.variable} ${entry.channel}`)).size;
+  const channels = channelsOf(list);
   const layers = new Set(list.map((entry) => entry.layer)).size;
   const first = list.reduce((least, entry) => Math.min(least, entry.first_step), Infinity);
-  const causes = new Map<string, number>();
-  for (const { cause } of list) causes.set(cause, (causes.get(cause) ?? 0) + 1);
-  const ranked = [...causes].sort((a, b) => b[1] - a[1]);
+  const causes = [...new Set(list.map(({ cause }) => cause))];
+  const ranked = causes
+    .map((cause) => [cause, channelsOf(list.filter((entry) => entry.cause === cause))] as const)
+    .sort((a, b) => b[1] - a[1]);
   const others = ranked.splice(NAMED).reduce((sum, [, count]) => sum + count, 0);
   const words = ranked.map(([cause, count]) =>
     ranked.length > 1 ? `${formatCount(count)} × ${causeText(cause)}` : causeText(cause),
@@ -97,7 +105,7 @@ export function summaryText(list: readonly Violation[]): string {
 }
 
 export interface LayerAudit {
-  /** Violated channels, of any variable. */
+  /** Violated channels of the layer: one counts once, however many of its variables changed. */
   channels: number;
   /** The first violation. */
   first: Violation;
@@ -109,7 +117,7 @@ export function byLayer(list: readonly Violation[]): Map<string, LayerAudit> {
   const seen = new Set<string>();
   for (const entry of list) {
     const { channels, first } = audits.get(entry.layer) ?? { channels: 0, first: entry };
-    const key = `${entry.variable} ${entry.channel}`;
+    const key = `${entry.layer} ${entry.channel}`;
     audits.set(entry.layer, { channels: channels + Number(!seen.has(key)), first });
     seen.add(key);
   }

@@ -23,11 +23,11 @@ export interface Bands {
   /** Where the cells of each one's band begin. */
   at: Int32Array;
   /**
-   * By cell of a band: the states that occur from the lowest row up, three bits each, code + 1; what is rare and occurs;
-   * from `LEVEL` on the largest level.
+   * By cell of a band: the states that occur from the lowest row up, three bits each, code + 1; what is rare and
+   * occurs; from `LEVEL` on the largest level.
    */
   sums: Uint32Array;
-  /** By cell the place of its counts by state, from 1 on; 0 where nobody has asked for them yet. */
+  /** By cell the place of its counts by state, from 1 on; 0 until they are asked for. */
   places: Uint32Array;
   counts: Uint16Array;
   counted: number;
@@ -116,7 +116,10 @@ export function bandsOf(
   return bands;
 }
 
-/** Of the cells [from, to) of a band what `sums` holds of one: the states of the last, the largest level, all that is rare. */
+/**
+ * Of the cells [from, to) of a band what `sums` holds of one: the states of the last, the largest level, all that is
+ * rare.
+ */
 export function poolBand(sums: Uint32Array, from: number, to: number): number {
   let pooled = sums[to - 1];
   let mixed = (pooled & ORDER) > STATE_BITS;

@@ -1,4 +1,6 @@
-/** The colours of two runs against each other: how far channels are apart, where they are alive, how much masks overlap. */
+/**
+ * The colours of two runs against each other: how far apart channels are, where they remain, how much masks overlap.
+ */
 
 import { BOTH, distanceLevels, ONLY_A, ONLY_B, TRAINS } from "../data/difference";
 import { kept } from "../data/kept";
@@ -26,7 +28,7 @@ export const differenceStyle = kept((theme: Theme): HeatmapStyle => {
   return { mode: "both", threshold: 0, levels: distanceLevels(), pixels: { ...pixels, states, movement } };
 });
 
-/** Alive in both. */
+/** Remaining in both. */
 export const bothColor = (theme: Theme): string => (theme.dark ? "#6b6d72" : "#c4c8ce");
 
 /** The lines over "only B": run colours may be alike, so they aren't the only cue. */

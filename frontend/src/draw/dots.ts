@@ -25,7 +25,10 @@ const HALF = 7;
 /** Places within a device pixel that markers are drawn at. */
 const PLACES = 8;
 
-/** A small picture that is drawn once, and laid over others pixel by pixel: faster than a path, or a canvas copied, for each. */
+/**
+ * A small picture that is drawn once, and laid over others pixel by pixel: faster than a path, or a canvas copied, for
+ * each.
+ */
 export interface Sprite {
   /** Packed pixels, a row after the other. */
   data: Uint32Array;
@@ -61,7 +64,7 @@ export function over(pixel: number, below: number): number {
   return ((red + 0.5) | ((green + 0.5) << 8) | ((blue + 0.5) << 16) | ((sum + 0.5) << 24)) >>> 0;
 }
 
-/** Lays a sprite over a raster, its corner at a pixel; what lies outside is cut off. */
+/** Lays a sprite over a raster, its corner at a pixel; what is outside is cut off. */
 export function putSprite(raster: Raster, { data, width }: Sprite, left: number, top: number): void {
   const [from, until] = [Math.max(0, -left), Math.min(width, raster.width - left)];
   for (let y = Math.max(0, -top); y < width && y + top < raster.height; y++) {
@@ -73,7 +76,7 @@ export function putSprite(raster: Raster, { data, width }: Sprite, left: number,
   }
 }
 
-/** The part of a pixel that lies between two places. */
+/** The part of a pixel between two places. */
 const covered = (pixel: number, from: number, until: number): number =>
   Math.min(pixel + 1, until) - Math.max(pixel, from);
 

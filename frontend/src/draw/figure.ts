@@ -44,7 +44,7 @@ const rounded = (value: number): string => String(Math.round(100 * value) / 100)
 const boxed = ({ x, y, width, height }: Box): string =>
   `x="${rounded(x)}" y="${rounded(y)}" width="${rounded(width)}" height="${rounded(height)}"`;
 
-/** The figure as a file of its own: texts are texts, pictures of cells are images. */
+/** The figure as an SVG file: texts are texts, pictures of cells are images. */
 export function toSvg({ box: { x, y, width, height }, marks }: Figure): string {
   let count = 0;
   const svgOf = (mark: Mark): string => {

@@ -34,7 +34,7 @@ export interface HeatmapStyle {
 /** Rows of pixels that are drawn together. */
 const PART = 16;
 
-/** Draws the channels of the order into the box, part by part: where there is a picture in its place, the rest can wait. */
+/** Draws the channels of the order into the box, part by part: while an older picture is shown, the rest can wait. */
 export function* drawParts(
   area: Area,
   cells: Cells,
@@ -101,8 +101,8 @@ function isEdge(dy: number, row: number, channels: number, height: number, line:
 }
 
 /**
- * Draws "Δ now": one horizontal bar a channel at a record, its length and tint the relative delta on the log scale. Rows
- * under one pixel row pool by the largest. Held channels have none unless they moved.
+ * Draws "Δ now": one horizontal bar a channel at a record, its length and tint the relative delta on the log scale.
+ * Rows under one pixel row pool by the largest. Held channels have none unless they moved.
  */
 export function drawBars(
   area: Area,

@@ -88,7 +88,7 @@ export function levelY(value: number, [low, high]: [number, number], height: num
   return height * (1 - (Math.log10(value) - low) / (high - low));
 }
 
-/** Draws line after line. A zero, a missing or a non-finite value breaks the line; a value alone is a dot. */
+/** Draws line after line. A zero, a missing or a non-finite value breaks the line; a single value is a dot. */
 export function* drawLines(plot: Plot, lines: readonly Line[], range: [number, number]): Generator<void> {
   const { context, scale, height } = plot;
   const count = range[1] - range[0] + 1;
@@ -141,7 +141,7 @@ export const LANE = 20;
 /** Pixels between the markers of a line. */
 const MARKERS = 110;
 
-/** The height of a value; zeros of several runs lie below one another in the lane. */
+/** The height of a value; zeros of several runs are below one another in the lane. */
 export function trendY(axis: ChangeAxis, value: number, height: number, run: number, runs: number): number {
   if (!axis.log) return height * (1 - changePlace(axis, value));
   if (value === 0) return height - LANE + 3 + ((run + 0.5) / runs) * (LANE - 3);
@@ -171,7 +171,7 @@ export function drawTrends(plot: Plot, trends: readonly Trend[], axis: ChangeAxi
   const order = trends.map((trend, run) => ({ ...trend, run })).sort((a, b) => Number(a.bold) - Number(b.bold));
   for (const { run, shape, color, bold, ...series } of order) {
     const pieces = trendPieces(series, axis, scale, height, run, trends.length);
-    // A value alone is a short stroke.
+    // A single value is a short stroke.
     const stroke = ([x, y]: Corner): Corner[] => [-1.5, 1.5].map((half) => [x + half, y]);
     const drawn = pieces.map((piece) => (piece.length === 1 ? stroke(piece[0]) : piece));
     strokePieces(plot, drawn, color, bold ? 2 : 1.25);

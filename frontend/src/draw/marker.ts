@@ -1,8 +1,8 @@
-/** A run's marker: its colour and, because colour alone doesn't tell, a shape. */
+/** A run's marker: its colour and, because colour isn't enough, a shape. */
 
 export const SHAPES = 6;
 
-/** Corners of the shapes, x and y by turns: square, diamond, triangles, star. */
+/** Corners of the shapes, x and y alternately: square, diamond, triangles, star. */
 const CORNERS: readonly (readonly number[])[] = [
   [-0.86, -0.86, 0.86, -0.86, 0.86, 0.86, -0.86, 0.86],
   [0, -1.2, 1.2, 0, 0, 1.2, -1.2, 0],

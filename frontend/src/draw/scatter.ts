@@ -1,4 +1,6 @@
-/** Weight change against output change, log by log: a dot a layer, its trail, and lanes for what stands still. */
+/**
+ * Weight change against output change, on two log axes: a dot per layer, its trail, and lanes for what doesn't move.
+ */
 
 import type { Move } from "../data/function";
 import { type ChangeAxis, changePlace } from "../data/function";
@@ -43,7 +45,7 @@ export const LABEL_HEIGHT = 14;
 const OFF = 7;
 
 /**
- * Labels beside their dots that cover neither each other nor a dot: where no side is free a layer goes without.
+ * Labels next to their dots that cover neither each other nor a dot; a layer with no free side has none.
  *
  * @param wanted layers by importance, with the width of their label.
  * @param dots all that is drawn.
@@ -133,7 +135,7 @@ export function drawScatter(
     if (!spot) continue;
     const fill = move.weights === 0 ? theme.states[move.state] : look.color;
     drawMarker(context, ...spot, 4.5 + 2 * chosen(move), look.shape, fill, theme.panel);
-    // The fill of a layer that stands still tells its state: the outline is the run's, or that of the choice.
+    // The fill of an unmoved layer shows its state; the outline is the run's, or that of the selection.
     if (move.weights > 0 && !chosen(move)) continue;
     context.strokeStyle = chosen(move) ? theme.text : look.color;
     context.stroke();

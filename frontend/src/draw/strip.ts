@@ -31,7 +31,7 @@ class Stack {
     return weight > 0 ? delta / weight : 0;
   }
 
-  /** Turns shares into heights; what is rare keeps at least `least` pixels of its own. */
+  /** Turns shares into heights; what is rare keeps at least `least` pixels. */
   stack(height: number, least: number): void {
     let total = 0;
     for (let s = 0; s < STATES; s++) total += this.shares[s];
@@ -75,7 +75,7 @@ export function drawStrip(area: Area, columns: Columns | null, scale: Scale, thr
     let tint = 0;
     if (columns && under && from >= 0) {
       tint = pixels.movement[levelOf(pixelStack.pool(columns, from, under.to[dx]), threshold)];
-      // Lines of marks may lie over an end of the band.
+      // Lines of marks may cover an end of the band.
       const lines = (pixelStack.marks & VIOLATED ? mark : 0) + (pixelStack.marks & NONFINITE ? mark : 0);
       pixelStack.stack(area.height, raster.ratio + lines);
     } else {

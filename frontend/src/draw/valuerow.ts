@@ -1,4 +1,7 @@
-/** A value over steps as a row of colours: an overlap, the change of an output, a difference. Dotted where none is known. */
+/**
+ * A value over steps as a row of colours: an overlap, the change of an output, a difference. Dotted where none is
+ * known.
+ */
 
 import { type ChangeAxis, changePlace, type FunctionSeries, largestOf } from "../data/function";
 import { differenceOf, placeOfDifference } from "../data/measure";
@@ -9,7 +12,7 @@ import { type Columns, tintOf } from "./columns";
 import { type Area, statePixel } from "./raster";
 import { divergingPixel, type Pixels } from "./theme";
 
-/** Columns of steps: where each one starts, and the last one ends. */
+/** Columns of steps: the start of each, and the end of the last. */
 interface StepColumns {
   starts: Float64Array;
   end: number;

@@ -23,7 +23,7 @@ function placeTicks(ticks: readonly number[], scale: Scale) {
 
 /**
  * @param count of ticks, about.
- * @param place among others that are beside it.
+ * @param place among others next to it.
  */
 export function Axis(props: { width: number; pill: boolean; count?: number; place?: number }) {
   const { width, pill, count = Math.max(2, Math.floor(width / 33)), place = 0 } = props;

@@ -146,7 +146,7 @@ export const inPixels =
     context.setTransform(1, 0, 0, 1, 0, 0);
   };
 
-/** Draws the same part by part where nobody sees it, and shows it when all is there. */
+/** Draws the same part by part off screen, and shows it when it is complete. */
 export function aside(draw: (context: OffscreenCanvasRenderingContext2D, scale: Scale) => Generator<void>): Draw {
   return function* (context, width, _, ratio) {
     const { width: w, height: h } = context.canvas;
@@ -208,14 +208,14 @@ export function usePrepared(block: Signal<number>, windowAt: (block: number) => 
   };
 }
 
-/** Rows are drawn in blocks, so that scrolling rarely redraws. */
+/** Rows are drawn in blocks: scrolling rarely redraws. */
 const BLOCK = 12;
 
 /**
- * The place of rows of equal height in a panel that scrolls: few fill it, of many those in sight are drawn and some around
- * them; the chosen one (-1 for none) stays in sight.
+ * The place of rows of equal height in a panel that scrolls: few fill it, of many those in sight are drawn and some
+ * around them; the chosen one (-1 for none) stays in sight.
  *
- * @param below what stands below the rows and covers the last ones.
+ * @param below what is below the rows and covers the last ones.
  */
 export function useRows(count: number, chosen: number, [lowest, highest]: [number, number], below = 0) {
   const { ref, size } = useSize<HTMLDivElement>();

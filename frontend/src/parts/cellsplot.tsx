@@ -19,7 +19,7 @@ interface CanvasProps {
   mode: Mode;
   /** Whether the cells are differences to the baseline. */
   differences?: boolean;
-  /** The colours of two runs, where the cells tell in which of them a channel is alive. */
+  /** The colours of two runs, when the cells show in which of them a channel remains. */
   alive?: readonly [string, string];
   width: number;
   height: number;
@@ -55,7 +55,7 @@ function ChannelLine({ rows, height, top = 0, pill }: Pick<PlotProps, "rows" | "
 interface PlotProps {
   cells: Cells;
   rows: Uint32Array;
-  /** Whose channels the tooltip tells of; else it has lines of its own. */
+  /** The run whose channels the tooltip describes; otherwise `tip` gives its lines. */
   run?: string;
   tip?: (channel: number, step: number) => string[];
   width: number;

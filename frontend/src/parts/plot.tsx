@@ -16,7 +16,7 @@ function crosshairX(width: number): number | null {
   return x >= 0 && x <= width ? x : null;
 }
 
-/** The line at the step under the pointer, or at the cursor; its height is by default that of what it lies in. */
+/** The line at the step under the pointer, or at the cursor; its height is by default that of its container. */
 export function Crosshair({ width, height }: { width: number; height?: number }) {
   const x = crosshairX(width);
   const style = height === undefined ? {} : { height: `${height}px` };
@@ -49,7 +49,7 @@ export function Crosshairs({ width, pitch, count, left = 0, top, height }: RowPr
   return <i ref={movedTo(x, 0)} class="crosshairs" style={style} />;
 }
 
-/** Rows of a heatmap on the page: where they lie in the panel, and which ones they are in their order. */
+/** Rows of a heatmap on the page: their position in the panel, and their places in the order. */
 export interface RowBand {
   top: number;
   height: number;
@@ -67,7 +67,7 @@ interface Dragged {
 
 const dragged = signal<Dragged | null>(null);
 const THRESHOLD = 5;
-/** A drag that goes less far in one direction, also in share of the other, zooms the other alone. */
+/** A drag that is this much shorter in one direction, even relative to the other, zooms only the other. */
 const STRAY = 16;
 const STRAY_SHARE = 0.15;
 
@@ -109,7 +109,7 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
     const far = Math.max(Math.abs(now.x - start.x), band ? Math.abs(now.y - start.y) : 0);
     if (dragged.peek() === null) {
       if (far < THRESHOLD) return;
-      // It goes on outside of the frame. Not from the press on: buttons in the plot would get no click.
+      // The drag continues outside the frame. Not captured on press: buttons in the plot would get no click.
       plot.setPointerCapture(event.pointerId);
     }
     dragged.value = boxOf(start, now, width, band);
@@ -137,12 +137,12 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
 }
 
 interface BoxProps extends Omit<RowProps, "height"> {
-  /** By default that of what it lies in. */
+  /** By default that of its container. */
   height?: number;
   band?: RowBand;
 }
 
-/** The box is always there, as all layers are composed anew where one comes or goes. */
+/** The box is always there: adding or removing a layer makes Chromium compose all layers again. */
 const NOWHERE = { "--from": "0px", "--to": "0px", opacity: 0 };
 
 /** What is dragged over, in a row of pictures that are equally wide. */
@@ -165,7 +165,7 @@ export function ZoomBoxes({ width, pitch, count, left = 0, top = 0, height, band
   return <div class="zoom-box" style={style} />;
 }
 
-/** What lies under the pointer, and what a click and a double click do with it, besides setting the step. */
+/** What is under the pointer, and what a click and a double click do with it, besides setting the step. */
 export interface Target extends Partial<Omit<Hover, "x" | "y">> {
   step: number;
   /** Whether only a click reads it. */

@@ -52,7 +52,7 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200e-\u202e\ufb1d-\ufdff\ufe70-\ufeff]/;
 /** The last words of a name. */
 const ENDING = /(?<=[/_.-]).{1,10}$/;
 
-/** A name that gives up its middle where room is short: runs often differ in their last letters alone. */
+/** A name that is cut in the middle if there is little room: runs often differ only in their last letters. */
 export function RunName({ text }: { text: string }) {
   const ending = text.search(ENDING);
   const cut = ending < 0 ? text.length - 6 : ending;
@@ -150,7 +150,7 @@ export function Select<T extends string>({ label, options, onPick, children, ...
   );
 }
 
-/** Shown in place of a panel whose data could not be loaded. */
+/** Shown instead of a panel whose data could not be loaded. */
 export function Failure({ text, onRetry }: { text: string; onRetry?: () => void }) {
   const again = () => {
     onRetry?.();
@@ -164,7 +164,7 @@ export function Failure({ text, onRetry }: { text: string; onRetry?: () => void 
   );
 }
 
-/** Keeps the rest of the page where a part of it can't be drawn. */
+/** Keeps the rest of the page when a part of it can't be drawn. */
 export function Guard({ children }: { children: ComponentChildren }) {
   const [error, reset] = useErrorBoundary();
   if (!error) return <>{children}</>;
@@ -265,10 +265,10 @@ export function CopyLines({ lines, what }: { lines: readonly string[]; what: str
 const effects = new WeakMap<HTMLElement, KeyframeEffect>();
 
 /**
- * Moves the element that it is given as a `ref`, without the page being laid out, painted or composed anew; to a whole
- * pixel: text and lines stay sharp.
+ * Moves the element that it gets as a `ref`, without a new layout, paint or composition of the page. It moves to whole
+ * pixels: text and lines stay sharp.
  *
- * By an animation that stands still: where a transform of the style's own changes, Chromium composes all layers anew.
+ * It uses a paused animation: if a transform of the style itself changes, Chromium composes all layers again.
  */
 export const movedTo = (x: number, y: number) => (element: HTMLElement | null) => {
   if (!element) return;

@@ -38,11 +38,11 @@ export function sharesText(figures: Figures | null): string {
   );
   if (figures.violated > 0) parts.push(`${plural(figures.violated, "channel")} violated`);
   if (figures.nonfinite > 0) parts.push(`${plural(figures.nonfinite, "channel")} non-finite`);
-  if (figures.pruned > 0) parts.push(`${sparsityText(figures)} of the weights pruned`);
+  if (figures.pruned > 0) parts.push(`sparsity ${sparsityText(figures)}`);
   return parts.join(", ");
 }
 
-/** Of channels against the baseline's at a record: "2 in another state, 5 move more, 3 less, 6 alike" */
+/** Of channels against the baseline's at a record: "2 in another state, 5 move more, 3 less, 6 the same" */
 export function differencesText(differences: Cells, record: number): string {
   const counts = { other: 0, more: 0, less: 0, alike: 0 };
   for (let c = 0; c < differences.channels; c++) {
@@ -54,19 +54,19 @@ export function differencesText(differences: Cells, record: number): string {
   }
   const { other, more, less, alike } = counts;
   if (other + more + less + alike === 0) return "no record at the same step";
-  return `${plural(other, "channel")} in another state, ${formatCount(more)} move more, ${formatCount(less)} less, ${formatCount(alike)} alike`;
+  return `${plural(other, "channel")} in another state, ${formatCount(more)} move more, ${formatCount(less)} less, ${formatCount(alike)} the same`;
 }
 
 export const stepText = (step: number): string => `step ${formatCount(step)}`;
 
 /** The past that a run was recorded against, in words. */
 export function pastText(past: string | null): string {
-  if (!past) return "a past that isn't known";
-  if (past === "previous") return "the step before";
-  if (past === "record") return "the last record";
+  if (!past) return "an unknown past";
+  if (past === "previous") return "the previous step";
+  if (past === "record") return "the previous record";
   if (past === "epoch") return "the end of the last epoch";
   if (past === "initial") return "the initial weights";
-  return /^\d+$/.test(past) ? `${formatCount(Number(past))} steps before` : past;
+  return /^\d+$/.test(past) ? `${formatCount(Number(past))} steps earlier` : past;
 }
 
 /** What differs between the runs' pasts, said once for all of them; null where nothing does. */
@@ -77,10 +77,10 @@ export function pastsText(runs: readonly { name: string; past: string | null }[]
   const texts = [...pasts].map(
     ([past, names]) => `${names.length > 3 ? plural(names.length, "run") : names.join(", ")}: ${pastText(past)}`,
   );
-  return `The runs compare with different pasts, so their changes can't be compared: ${texts.join("; ")}.`;
+  return `The runs use different pasts, so their changes can't be compared: ${texts.join("; ")}.`;
 }
 
-/** "840 records shown", and what else became of those offered. */
+/** "840 of 1,000 records shown", and what became of the others. */
 export function accountText(account: Account): string {
   const parts = (["superseded", "thinned", "dropped", "unreadable"] as const)
     .filter((part) => account[part] > 0)

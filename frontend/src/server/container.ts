@@ -73,7 +73,7 @@ export function parseContainers<H>(buffer: ArrayBuffer): Container<H>[] {
 /** Places in a list, as small as the list allows. */
 export type Places = Uint8Array | Uint16Array;
 
-/** A part of a section of numbers of any type, as one: what draws them then meets one type of array alone. */
+/** A part of a section of numbers of any type, as one array: drawing code then gets only one type of array. */
 export function numbers<S extends Uint32Array | Float64Array>(
   container: Container<unknown>,
   name: string,

@@ -13,7 +13,7 @@ interface RunAnswer extends Answer {
 /** Counts of records. */
 export type Account = Record<"offered" | "shown" | "superseded" | "thinned" | "dropped" | "unreadable", number>;
 
-/** What recording cost, in seconds and bytes; `training` is from the first step seen to the last. */
+/** Recording overhead, in seconds and bytes; `training` is from the first step seen to the last. */
 export interface Overhead {
   training: number;
   /** Of these, what training waited for. */
@@ -41,13 +41,15 @@ export interface RunInfo {
   closed: boolean;
   wall_time: [number, number] | null;
   account: Account;
-  /** null where the log doesn't tell. */
+  /** null if the log doesn't have it. */
   overhead: Overhead | null;
   notes: Note[];
   skipped: { name: string; reason: string }[];
   source: "sink" | "summary";
-  /** Whether it recorded how far its outputs moved: the route `function` tells. */
+  /** Whether it recorded how far its outputs moved, see the route `function`. */
   probe: boolean;
+  /** Whether it was recorded by what takes probe=: Keras on TensorFlow. */
+  can_probe: boolean;
 }
 
 interface Shape {
@@ -56,7 +58,7 @@ interface Shape {
   axis: string;
   verified: boolean;
   channels: number;
-  /** Whether something else than an optimizer moves it on purpose. */
+  /** Whether anything but an optimizer moves it on purpose. */
   follows: boolean;
 }
 
@@ -90,11 +92,11 @@ export interface RecordsHeader extends RunAnswer {
 
 export interface OverviewHeader extends RecordsHeader {
   notes: Note[];
-  /** Channels of all variables that were violated, also of those that no layer is drawn by. */
+  /** Violated channels of all layers, whichever of their variables changed. */
   violated_channels: number;
   /** Whether any weight was pruned at any time. */
   sparse: boolean;
-  /** How many relative deltas of channels that train lie where, between two powers of ten. */
+  /** A histogram of the relative deltas of training channels, between two powers of ten. */
   deltas: { from: number; to: number; counts: number[] };
 }
 
@@ -195,7 +197,7 @@ export interface OverlapRun {
   name: string;
   /** Of the record in force; null where the run has none at that step. */
   step: number | null;
-  /** Surviving weights or channels; null where that isn't known. */
+  /** Remaining weights or channels; null if that isn't known. */
   kept: number | null;
   elements: number;
 }

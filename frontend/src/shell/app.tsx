@@ -14,10 +14,10 @@ import { Toolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
 import { ViolationsList } from "./violations";
 
-/** Milliseconds; what comes sooner needs no sign of waiting. */
+/** Milliseconds; a shorter wait needs no sign. */
 const SOON = 300;
 
-/** Tells that something is awaited. */
+/** Shows that something is loading. */
 function Progress() {
   const busy = loading.value;
   const [late, setLate] = useState(false);
@@ -44,7 +44,7 @@ function Spoken() {
     first.current = "";
     const said = spoken.peek();
     const timer = setTimeout(() => {
-      // What a key said by itself goes before.
+      // A message of the key itself comes first.
       if (spoken.peek() === said) spoken.value = shownView()?.speak() ?? "";
     }, REST_MS);
     return () => clearTimeout(timer);
@@ -68,8 +68,8 @@ function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: string[] 
     <div class="empty">
       <h1>No PastNet data yet</h1>
       <p>
-        This tab shows which channels of a network still learn, which have settled, and which are frozen or pruned, over
-        steps and across runs. Three lines record it while Keras trains:
+        This tab shows which channels of a network still learn, which have settled, and which are frozen or pruned, by
+        step and by run. Three lines record it while Keras trains:
       </p>
       <CopyLines lines={LINES} what="three lines" />
       <p>
@@ -98,11 +98,11 @@ function Shown() {
   return part ? createElement(part.component, null) : <FirstLoad />;
 }
 
-/** In place of each view. */
+/** Shown instead of each view. */
 const NoRecords = () => (
   <p class="message">
-    Nothing is recorded yet. The first record comes when training has done as many steps as every= says, and is on disk
-    two seconds later. Then reload TensorBoard, at its top right, or let it reload by itself.
+    Nothing is recorded yet. The first record is made after every= training steps and is on disk two seconds later. Then
+    reload TensorBoard (top right), or wait until it reloads.
   </p>
 );
 

@@ -1,4 +1,4 @@
-/** A regex filter. A wrong pattern is underlined, and the last valid one stays in force. */
+/** A regex filter. An invalid pattern is underlined; the last valid one applies. */
 
 import { Icon } from "../parts/widgets";
 import { grouping, layerFilter, runFilter, update } from "../state/store";

@@ -33,21 +33,21 @@ const KEYS: [string[], string, Record<string, Action>][] = [
   [["{", "}"], "the other run (Compare view)", { "{": () => keys()?.other?.(-1), "}": () => keys()?.other?.(1) }],
   [["↑", "↓"], "channel above, channel below (Layer view)", { ArrowUp: vertical(-1), ArrowDown: vertical(1) }],
   [["P"], "pin or unpin the channel (Layer view)", { p: () => keys()?.pin?.() }],
-  [["D"], "difference to the baseline, or values; in Compare the baseline as B", { d: toggleVersus }],
+  [["D"], "difference from the baseline, or values; in Compare: the baseline as B", { d: toggleVersus }],
   [["Enter"], "open the layer", { Enter: () => keys()?.down() }],
-  [["Esc"], "close the list or the channel, then back to the network", { Escape: goUp }],
+  [["Esc"], "close the list or the channel, then go back to the network", { Escape: goUp }],
   [["V"], "list the violations of the run", { v: () => listViolations(null) }],
   [["/"], "filter the layers", { "/": () => document.getElementById("layer-filter")?.focus() }],
   [["0"], "show all steps and rows again", { "0": () => update({ zoom: null, rowZoom: null }) }],
-  [["?"], "these keys", { "?": () => (helpOpen.value = true) }],
+  [["?"], "show these keys", { "?": () => (helpOpen.value = true) }],
 ];
 const ACTIONS: Record<string, Action> = Object.assign({}, ...KEYS.map(([, , actions]) => actions));
 
 const POINTER = [
-  ["Hover", "read all panels at that step"],
+  ["Hover", "show the values of all panels at that step"],
   ["Click", "set the step, select the channel"],
   ["Double-click", "open the layer"],
-  ["Drag", "zoom to those steps, in the heatmap also to those rows"],
+  ["Drag", "zoom to those steps; in the heatmap, to those rows too"],
 ];
 
 const typing = (target: EventTarget | null): boolean =>
@@ -69,7 +69,7 @@ export function listenToKeys(): void {
   });
 }
 
-/** A dialog that is open where it shall be; the focus goes to its title where that takes it. */
+/** A dialog that is open if `open`; its title gets the focus if it can. */
 export function useDialog(open: boolean) {
   const ref = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {

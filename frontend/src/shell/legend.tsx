@@ -17,7 +17,7 @@ import { numberSteps, pointedRun } from "../state/followers";
 import { activeLayer, draftThreshold, focusedRun, listed, type Run, threshold, totalLayers } from "../state/runs";
 import { measure, theme, view } from "../state/store";
 
-/** Of the run in focus, all that the view shows of it, at the step under the pointer. */
+/** The figures of the run in focus, as the view shows them, at the step under the pointer. */
 function legendFigures(run: Run, step: number): Figures | null {
   if (view.value !== "layer") return figuresAt(run, totalLayers.value, step);
   const cells = activeLayer.value && cellsOf(run.name, activeLayer.value.id).value;
@@ -37,7 +37,7 @@ const LegendRow = ({ name, title, hint, count, total }: RowProps) => (
   </li>
 );
 
-/** What is listed only where it occurs. */
+/** Listed only if they occur. */
 const RARE = [
   { name: "violated", title: "Violated", hint: "held weights changed" },
   { name: "nonfinite", title: "Non-finite", hint: "channels with NaN or infinity" },
@@ -144,7 +144,7 @@ export function VersusScale() {
         <>
           {layered ? "Δ" : MEASURE_TITLES[which]}{" "}
           <span class="sub">
-            against <bdi>{base.name}</bdi>
+            vs <bdi>{base.name}</bdi>
           </span>
         </>
       }
@@ -153,8 +153,8 @@ export function VersusScale() {
       ticks={differenceTicks(which).map(([place, text]) => [50 + 50 * place, text])}
     >
       <p class="sub scale-words">
-        {which === "delta" ? "Moves less, alike, or more" : "Difference in percentage points"}
-        {layered ? ". A colour of a state: the channel is in it, and not so in the baseline." : "."}
+        {which === "delta" ? "Moves less, the same, or more" : "Difference in percentage points"}
+        {layered ? ". State colours: the channel is in that state, and isn't in the baseline." : "."}
       </p>
     </ScaleOfColours>
   );

@@ -15,9 +15,9 @@ async function load(name: ViewName): Promise<void> {
   if (asked.has(name)) return;
   asked.add(name);
   begin();
-  // Trying again needs another page: browsers keep what an import gave, a failure too.
+  // A retry needs a reload: browsers keep the result of an import, even a failure.
   const lost = new Error(
-    "Could not show the view: expected a part of this page, got none. See whether TensorBoard still runs, then reload.",
+    "Could not show the view: a part of the page didn't load. Check that TensorBoard is still running, then reload.",
   );
   const part = await VIEWS[name].load().catch(() => lost);
   loaded.value = new Map([...loaded.value, [name, part]]);

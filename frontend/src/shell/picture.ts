@@ -10,7 +10,7 @@ import { cursor } from "../state/cursor";
 import { listed, shownRuns, threshold } from "../state/runs";
 import { theme } from "../state/store";
 
-/** Controls say nothing on paper. */
+/** Controls are of no use on paper. */
 const SKIPPED =
   ".offscreen, .controls, .button.small, .violation-mark, .zoom-box, .crosshairs, .layer-title .button, select[aria-label^=Order]";
 const MARGIN = 15;
@@ -65,7 +65,7 @@ function* piecesOf(node: Text): Generator<{ text: string; box: DOMRect }> {
   }
 }
 
-/** What of a text stands in a box; an ellipsis takes the place of what is cut off. */
+/** The part of a text inside a box; an ellipsis replaces what is cut off. */
 function* textMarks(node: Text, inside: DOMRect): Generator<Mark> {
   const parent = node.parentElement;
   if (node.data.trim() === "" || !parent) return;
@@ -170,7 +170,7 @@ function titleMarks(caption: string, { x: left, y: top, width }: Box, font: Font
   ];
 }
 
-/** The visible part of the view, between a title that tells its runs, the step and the threshold, and a legend. */
+/** The visible part of the view, between a title (runs, step and threshold) and a legend. */
 function figureOf(main: HTMLElement, caption: string): Figure {
   const panels = main.getBoundingClientRect();
   const font = { weight: "400", size: 12, family: getComputedStyle(main).fontFamily };

@@ -9,7 +9,7 @@ import { indexOf, layers, listedRuns, type Run } from "../state/runs";
 
 const PARTS: [keyof Account, string][] = [
   ["offered", "steps at which a record was due"],
-  ["shown", "in these pictures"],
+  ["shown", "in these plots"],
   ["superseded", "overwritten after resuming from an earlier step"],
   ["thinned", "thinned to limit size"],
   ["dropped", "dropped: disk too slow"],
@@ -28,7 +28,11 @@ const costOf =
 
 /** The rows of the table: what they count, in more words, and of a run. */
 const ROWS: [string, string, (run: Run) => string][] = [
-  ...PARTS.map(([part, hint]): (typeof ROWS)[number] => [part, hint, (run) => countOf(run, part)]),
+  ...PARTS.map(([part, hint]): (typeof ROWS)[number] => [
+    part === "offered" ? "due" : part,
+    hint,
+    (run) => countOf(run, part),
+  ]),
   [
     "recording overhead",
     "recording overhead as a share of training",
@@ -70,14 +74,14 @@ function AccountTable({ list }: { list: readonly Run[] }) {
 }
 
 const SILENT =
-  "no end was recorded. Killed or no longer recording. Resume into the same directory to continue this run.";
-const UNCOUNTED = "written by a summary writer of your own, so lost records can't be counted.";
+  "no end was recorded: killed, or no longer recording. Resume into the same directory to continue this run.";
+const UNCOUNTED = "written by your own summary writer, so lost records can't be counted.";
 
-/** Everything that was said about the runs, as lines of text. */
+/** All notes and warnings about the runs, as lines of text. */
 function messages(): string[] {
   const lines = [...(indexOf().value?.warnings ?? [])];
   for (const run of listedRuns.value) {
-    // The overview has read more than the index: masks and what was held.
+    // The overview has read more than the index: masks and violations.
     const notes = overviewOf(run.name).value?.header.notes ?? run.notes;
     const said = [
       ...notes.map(({ text, count }) => `${text}${count > 1 ? ` (${formatCount(count)} times)` : ""}`),
@@ -91,7 +95,7 @@ function messages(): string[] {
   if (guessed.length > 0) {
     const names = guessed.slice(0, 3).map((layer) => layer.id);
     const more = guessed.length > 3 ? ` and ${guessed.length - 3} more` : "";
-    lines.push(`The channel axis of ${names.join(", ")}${more} is a guess: set channel_axis= where it is wrong.`);
+    lines.push(`The channel axis of ${names.join(", ")}${more} is a guess. If it is wrong, set channel_axis=.`);
   }
   return lines;
 }

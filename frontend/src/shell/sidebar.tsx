@@ -14,7 +14,7 @@ import { FilterBox } from "./filterbox";
 import { Legend, MovementScale, VersusScale } from "./legend";
 import { Records } from "./records";
 
-/** Where a run stands, and whether it goes on. */
+/** How far a run is, and whether it is still recording. */
 function RunDetail({ run }: { run: Run }) {
   if (run.records === 0) return <span class="sub">no records yet</span>;
   const last = `step ${formatCount(run.last_step ?? 0)}`;
@@ -30,7 +30,7 @@ function RunDetail({ run }: { run: Run }) {
   );
 }
 
-/** Tags the baseline, and makes another run the baseline. */
+/** Marks the baseline, and makes another run the baseline. */
 function BaselineTag({ run }: { run: Run }) {
   if (runs.value.length < 2 || run.records === 0) return null;
   const own = isBaseline(run);
@@ -40,7 +40,7 @@ function BaselineTag({ run }: { run: Run }) {
       class="tag"
       aria-pressed={own}
       aria-label={`Baseline: ${run.name}`}
-      title={own ? "The others are compared with this run" : "Compare the others with this run"}
+      title={own ? "Other runs are compared with this one" : "Compare other runs with this one"}
       onClick={() => update({ baseline: run.name })}
     >
       baseline
@@ -96,15 +96,17 @@ function RunList() {
           <RunItem key={run.name} run={run} compact={listed.length > ROOMY} />
         ))}
       </ul>
-      {runs.value.length > 2 ? <FilterBox id="run-groups" label="Group seeds, as by _s\d+$" field="grouping" /> : null}
+      {runs.value.length > 2 ? <FilterBox id="run-groups" label="Group seeds, e.g. _s\d+$" field="grouping" /> : null}
       {listed.length === 0 ? (
-        <p class="side-block sub">No run matches; {formatCount(runs.value.length)} are hidden by the filter.</p>
+        <p class="side-block sub">No run matches; the filter hides all {formatCount(runs.value.length)}.</p>
       ) : null}
     </>
   );
 }
 
-/** The distribution of Δ of the run in focus, over the slider: its part below the threshold is settled before long. */
+/**
+ * The distribution of Δ of the run in focus, over the slider: the part below the threshold will soon count as settled.
+ */
 function Deltas({ run, at }: { run: Run; at: number }) {
   const deltas = overviewOf(run.name).value?.header.deltas;
   if (!deltas) return <div class="deltas" />;
@@ -175,7 +177,7 @@ export function Sidebar() {
       </div>
       <footer>
         <kbd>←</kbd> <kbd>→</kbd> step <kbd>J</kbd> <kbd>K</kbd> layer <kbd>Enter</kbd> open <kbd>P</kbd> pin{" "}
-        <kbd>D</kbd> difference with baseline{" "}
+        <kbd>D</kbd> difference from baseline{" "}
         <button type="button" class="plain" onClick={() => (helpOpen.value = true)}>
           <kbd>?</kbd> all keys
         </button>

@@ -21,7 +21,7 @@ const VIEW_TITLES = Object.fromEntries(VIEW_NAMES.map((name) => [name, VIEWS[nam
 const copied = signal<"" | "copied" | "failed">("");
 const menuOpen = signal(false);
 
-/** The address holds the step also where the cursor follows the end, which moves on. */
+/** The link contains the step even if the cursor follows the end, which moves. */
 async function copyLink(): Promise<void> {
   const worked = await copyText(hashUrl(toPairs({ ...page.peek(), step: Math.round(cursor.peek()) })));
   copied.value = worked ? "copied" : "failed";
@@ -29,7 +29,7 @@ async function copyLink(): Promise<void> {
   setTimeout(() => (copied.value = ""), 2000);
 }
 
-/** The name of a file; of a long part its end, in which layers and runs differ. */
+/** The name of a file; a long part is cut to its end, in which layers and runs differ. */
 const fileName = (...parts: string[]): string =>
   parts.map((part) => [...part.replace(/[^\p{L}\p{N}._-]+/gu, "_")].slice(-36).join("")).join("-");
 
@@ -126,10 +126,10 @@ function ZoomChip() {
   );
 }
 
-/** Values or differences to the baseline. */
+/** Values or differences from the baseline. */
 function VersusToggle() {
   if (view.value !== "network" && view.value !== "layer") return null;
-  const hint = `Differences to ${baselineRun.value?.name ?? "the baseline"} (D)`;
+  const hint = `Differences from ${baselineRun.value?.name ?? "the baseline"} (D)`;
   return (
     <Switch
       label="Values or differences"

@@ -122,8 +122,7 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
       {base && figures ? (
         <div class="tip-apart">
           {MEASURE_TITLES[measure.value]}{" "}
-          <b>{differenceText(baselineDiff(run, base, row.layers, at.step), measure.value)}</b> against{" "}
-          <bdi>{base.name}</bdi>
+          <b>{differenceText(baselineDiff(run, base, row.layers, at.step), measure.value)}</b> vs <bdi>{base.name}</bdi>
         </div>
       ) : null}
       {figures ? (
@@ -200,7 +199,7 @@ function Lines({ lines: [title, ...lines] }: { lines: readonly string[] }) {
   );
 }
 
-/** Comes a frame after the tooltip has moved: no frame has both to do. */
+/** Drawn a frame after the tooltip has moved: no frame does both. */
 function Text() {
   const pointed = tipped.value;
   const run = pointed?.run ? runs.value.find((other) => other.name === pointed.run) : null;

@@ -1,4 +1,4 @@
-/** The list of a run's violations: what was held and moved, since when, how far and why. */
+/** The list of a run's violations: which held weights moved, since when, how far and why. */
 
 import { signal } from "@preact/signals";
 import { formatCount } from "../data/format";
@@ -145,7 +145,8 @@ export function ViolationsList() {
       ref={ref}
       class="audit"
       aria-labelledby="audit-title"
-      // Told later, and not only of what a user closed: an address may have closed it, or opened it again since.
+      // The event is late, and the user isn't its only cause: a change of the URL may have closed the list, or opened
+      // it again.
       onClose={() => open && !ref.current?.open && update({ audit: null })}
       onClick={(event) => event.target === ref.current && update({ audit: null })}
     >

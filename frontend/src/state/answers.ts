@@ -1,4 +1,4 @@
-/** What the server tells of runs: asked for where it is looked at, kept while a newer answer loads. */
+/** The server's answers about runs: asked for when shown, kept while a newer answer loads. */
 
 import { computed, effect, untracked } from "@preact/signals";
 import { type Cells, joinCells, readCells } from "../data/cells";
@@ -20,7 +20,7 @@ export type { Drawn };
 
 type Part = Record<"first" | "last", number>;
 
-/** What is told of a run as a whole, and the columns that its strips are drawn from. */
+/** The facts of a run as a whole, and the columns that its strips are drawn from. */
 interface Overview {
   header: OverviewHeader;
   drawn: Drawn;
@@ -51,7 +51,7 @@ function askOverview(run: string, part: Part | null): Resource<Overview> {
   ).value;
 }
 
-/** Of a run that is there no more. */
+/** For a run that no longer exists. */
 const GONE: Resource<Overview> = { value: null, error: null, loading: false };
 
 const overviews = keptByValue((run: string) => computed(() => (runNamed(run) ? askOverview(run, null) : GONE)));
@@ -62,7 +62,7 @@ export const overviewOf = (run: string): Resource<Overview> => overviews(run).va
 /** What detail is asked for: follows the zoom, as asking takes time that the first picture has to have. */
 export const askedZoom = follower<readonly [number, number] | null>(null);
 
-/** The steps of the records that a range lies in, and one more on each side. */
+/** The steps of the records around a range, with one more on each side. */
 function around(steps: Float64Array, [from, to]: readonly [number, number]): Part {
   const first = Math.max(0, lastAtOrBefore(steps, from) - 1);
   const last = Math.min(steps.length - 1, lastAtOrBefore(steps, to) + 1);
@@ -83,7 +83,7 @@ function finest(name: string): Drawn | null {
 
 const finests = keptByValue((run: string) => computed(() => finest(run)));
 
-/** What the strips of a run are drawn from: of a long one the part that is zoomed into in more detail, once that is there. */
+/** What the strips of a run are drawn from: for a long run the zoomed part in more detail, once that is loaded. */
 export const drawnOf = (run: string): Drawn | null => finests(run).value;
 
 /** Records that come in one answer: few, as the pointer asks for those of all runs wherever it goes. */
@@ -159,7 +159,10 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
 
 const auditsOf = kept((answer: ViolationsAnswer) => byLayer(answer.violations));
 
-/** What of some layers was violated in a run, from the audit's list, which is exact; null where nothing was, and while it loads. */
+/**
+ * What of some layers was violated in a run, from the audit's list, which is exact; null where nothing was, and while
+ * it loads.
+ */
 export function violatedIn(run: string, layers: readonly string[]): LayerAudit | null {
   // The list is asked for only where the overview knows of any.
   if (!overviewOf(run).value?.header.violated_channels) return null;
@@ -167,7 +170,7 @@ export function violatedIn(run: string, layers: readonly string[]): LayerAudit |
   return answer && auditOf(auditsOf(answer), layers);
 }
 
-/** What there is to say of some runs before anybody asks. */
+/** The findings of some runs. */
 export const findingsOf = (run: readonly string[]): Resource<FindingsAnswer> =>
   resource(
     `findings ${JSON.stringify(run)}`,
@@ -176,5 +179,5 @@ export const findingsOf = (run: readonly string[]): Resource<FindingsAnswer> =>
     (answer) => answer.findings.length * 400,
   ).value;
 
-/** Whether any shown run has pruned weights: else nothing is said of them. */
+/** Whether any shown run has pruned weights: otherwise the page doesn't mention them. */
 export const sparse = computed(() => shownRuns.value.some((run) => overviewOf(run.name).value?.header.sparse));

@@ -27,13 +27,13 @@ export const canDiffer = computed(() => VIEWS.includes(view.value) && shownRuns.
 
 export const differs = computed(() => versus.value && canDiffer.value);
 
-/** D: differences to the baseline, or values; of the compared runs, B becomes the baseline. */
+/** D: differences from the baseline, or values; of the compared runs, B becomes the baseline. */
 export function toggleVersus(): void {
   if (view.value === "compare" && baselineRun.value) update({ other: baselineRun.value.name });
   if (!canDiffer.value) return;
   const on = !versus.value;
   update({ versus: on });
-  spoken.value = on ? `Differences to ${baselineRun.value?.name}` : "Values";
+  spoken.value = on ? `Differences from ${baselineRun.value?.name}` : "Values";
 }
 
 /** The run that this one is drawn against; null where its own values are shown. */
@@ -57,10 +57,10 @@ export function baselineDiff(run: Run, base: Run, layers: readonly string[], ste
   return differenceOf(measured(run, layers, step, which), measured(base, layers, step, which), which);
 }
 
-/** "still moving −26.0 pp against dense", of some layers at the cursor, by default all */
+/** "still moving −26.0 pp vs dense", of some layers at the cursor, by default all */
 export function baselineDiffText(run: Run, base: Run, layers: readonly string[] = totalLayers.value): string {
   const difference = baselineDiff(run, base, layers, cursor.value);
-  return `${measureName(measure.value)} ${differenceText(difference, measure.value)} against ${base.name}`;
+  return `${measureName(measure.value)} ${differenceText(difference, measure.value)} vs ${base.name}`;
 }
 
 /** Whether channels of two runs are the same ones: only where they started from the same weights. */
@@ -87,7 +87,9 @@ export function layerDifference(run: Run, base: Run, layer: string, own: Cells):
   return { cells: differencesOf(own)(other), reason: null };
 }
 
-/** A channel of the baseline at a step, and how another delta stands to its own: "×3.2"; null where it has no record. */
+/**
+ * A channel of the baseline at a step, and the ratio of another delta to its own: "×3.2"; null where it has no record.
+ */
 export function baseCell(base: Run, layer: string, channel: number, step: number) {
   const { value: cells } = cellsOf(base.name, layer);
   const cell = cells && cellAt(cells, channel, step);

@@ -41,7 +41,7 @@ export function moveCursor(all: Float64Array, records: number): void {
   setStep(steps[Math.min(steps.length - 1, Math.max(0, target))]);
 }
 
-/** To the first record, or to the end, which the cursor then follows. */
+/** Jumps to the first record, or to the latest and follows it. */
 export function moveCursorTo(all: Float64Array, end: "first" | "last"): void {
   const steps = sighted(all);
   if (end === "last") update({ step: null });

@@ -9,9 +9,11 @@ import { runNamed, shownRuns } from "./runs";
 import { type Hover, hover, view, zoom } from "./store";
 import { nameBlock, scrolled } from "./viewport";
 
-/** What the tooltip tells of; it moves at once. */
+/** What the tooltip shows; it moves at once. */
 export const tipped = follower<Hover | null>(null);
-/** Parts of what is read or laid out anew, each of which changes in a frame of its own: the side bar, and heads by turns. */
+/**
+ * Parts that are read or laid out again, each of which changes in its own frame: the side bar, and heads alternately.
+ */
 const PARTS = 5;
 const parts = <T>(value: T): readonly Signal<T>[] => Array.from({ length: PARTS }, () => follower(value));
 
@@ -24,10 +26,13 @@ export const axisZooms = parts(zoom.peek());
 export const headPart = <T>(all: readonly Signal<T>[], place: number): Signal<T> => all[1 + (place % (PARTS - 1))];
 /** What dots are drawn at: a marker for each run and row. */
 export const dotStep = follower(0);
-/** The cursor's, in what screen readers are told. */
+/** The cursor's step, as screen readers read it. */
 export const spokenStep = follower(0);
 
-/** Asks for the figures of all runs at once, and tells whether they are there: rows without them would be drawn twice. */
+/**
+ * Asks for the figures of all runs at once, and returns whether they are loaded: rows without them would be drawn
+ * twice.
+ */
 const figuresThere = computed(
   () => view.value !== "network" || shownRuns.value.filter((run) => awaited(run, readStep.value)).length === 0,
 );

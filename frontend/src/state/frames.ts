@@ -1,7 +1,7 @@
 /**
- * What is done in which frame: work is spread so that none gets more than it can do, what follows the pointer changes in
- * frames of its own, answers that come together are drawn together. `data-pastnet-idle` on the root element tells tests
- * (and nobody else) when nothing is under way.
+ * What is done in which frame: work is spread over frames, what follows the pointer changes in its own frames, answers
+ * that arrive together are drawn together. `data-pastnet-idle` on the root element shows tests (and only them) when the
+ * page is idle.
  */
 
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals";
@@ -16,7 +16,9 @@ let checking = false;
 
 const busy = () => pending.peek() + waiting > 0;
 
-/** After two frames, one to render what the last change asks for and one to paint it, unless there is another change. */
+/**
+ * After two frames, one to render what the last change asks for and one to paint it, unless there is another change.
+ */
 function check(seen: number): void {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
@@ -69,15 +71,18 @@ export function watch(signals: readonly ReadonlySignal<unknown>[]): void {
 
 /** Milliseconds of drawing after which a frame has had enough. */
 const ENOUGH = 3;
-/** Milliseconds after which work is done beside the answer to an input: of most work, and of what is waited for. */
+/**
+ * Milliseconds after which work is done in the same frame as the answer to an input: for most work, and for what is
+ * awaited.
+ */
 export const [PATIENCE, SOON] = [200, 50];
 const INPUTS = ["pointermove", "pointerdown", "pointerup", "keydown", "wheel"];
 
 interface Task {
-  /** Gives true where there is more of it. */
+  /** Returns true if there is more of it. */
   run: () => unknown;
-  /** Renders afterwards, so that a frame has nothing else to do. */
-  alone: boolean;
+  /** Renders afterwards: its frame does nothing else. */
+  renders: boolean;
   /** What is due first is done first. */
   due: number;
 }
@@ -97,10 +102,10 @@ export function listenToInputs(): void {
 function work(start: number): void {
   let done = 0;
   for (const [key, task] of [...tasks].sort(([, a], [, b]) => a.due - b.due)) {
-    if (done > 0 && (task.alone || performance.now() - start >= ENOUGH)) return;
+    if (done > 0 && (task.renders || performance.now() - start >= ENOUGH)) return;
     while (task.run() === true) if (performance.now() - start >= ENOUGH) return;
     if (tasks.get(key) === task) tasks.delete(key);
-    if (task.alone) return;
+    if (task.renders) return;
     done++;
   }
 }
@@ -120,12 +125,12 @@ function workAfter(frames: number): void {
 /**
  * Does something in a frame after this one.
  *
- * @param key names the work: of what waits under a name only the last is done, when it is the first one's turn.
- * @param run is called again where it gives true, in a later frame if this one has had enough.
- * @param alone whether it changes a signal, and the page renders afterwards.
+ * @param key names the work: only the last work under a name is done, at the turn of the first.
+ * @param run is called again if it returns true, in a later frame if this one is full.
+ * @param renders whether it changes a signal: the page renders afterwards.
  */
-export function later(key: unknown, run: () => unknown, { alone = false, patience = PATIENCE } = {}): void {
-  tasks.set(key, { run, alone, due: tasks.get(key)?.due ?? performance.now() + patience });
+export function later(key: unknown, run: () => unknown, { renders = false, patience = PATIENCE } = {}): void {
+  tasks.set(key, { run, renders, due: tasks.get(key)?.due ?? performance.now() + patience });
   // Inputs and renders come before the callbacks of their frame.
   if (!going) workAfter(2);
 }
@@ -148,7 +153,7 @@ export function follower<T>(value: T): Signal<T> {
 const ALWAYS = signal(true);
 
 /**
- * Follows a signal, in a frame of its own after the one that shows the change; at once where nothing shows it.
+ * Follows a signal, in its own frame after the one that shows the change; at once if nothing shows it.
  *
  * @param ready whether there is all that the value is shown with; that is awaited, but not for long.
  */
@@ -164,7 +169,7 @@ export function follow<T>(
   effect(() => {
     if (source.value === following.peek()) return;
     if (!shown.has(following)) return catchUp();
-    const begin = () => later(catchUp, catchUp, { alone: true, patience });
+    const begin = () => later(catchUp, catchUp, { renders: true, patience });
     if (ready.value) return begin();
     const timer = setTimeout(begin, PATIENCE);
     return () => clearTimeout(timer);
@@ -172,9 +177,9 @@ export function follow<T>(
 }
 
 /**
- * A value that a component shows in a frame of its own: what shows the change at once comes first.
+ * A value that a component shows in its own frame, after what shows the change at once.
  *
- * @param of what it is a value of: where that is another one, it is known at once.
+ * @param of what the value belongs to: if that changes, the value changes at once.
  * @param ready whether there is all that it is shown with; that is awaited, but not for long.
  */
 export function useFollowed<T>(value: T, of: string, ready = true): T {
@@ -187,7 +192,7 @@ export function useFollowed<T>(value: T, of: string, ready = true): T {
       last.current = { of, value };
       render(undefined);
     };
-    const begin = () => later(last, catchUp, { alone: true });
+    const begin = () => later(last, catchUp, { renders: true });
     const timer = ready ? begin() : setTimeout(begin, PATIENCE);
     return () => {
       clearTimeout(timer ?? undefined);
@@ -208,7 +213,7 @@ export function prepared<T>(
   source: ReadonlySignal<T>,
   prepare: (value: T) => Generator<void>,
 ): () => void {
-  const options = { alone: true, patience: SOON };
+  const options = { renders: true, patience: SOON };
   const end = effect(() => {
     const { value } = source;
     if (value === following.value) return never(following);

@@ -42,15 +42,15 @@ it("works in the frames after the one that asks, until each has had enough", () 
 
 it("gives a frame of its own to what renders afterwards", () => {
   later("a", work("a"));
-  later("b", work("b"), { alone: true });
-  later("c", work("c"), { alone: true });
+  later("b", work("b"), { renders: true });
+  later("c", work("c"), { renders: true });
   later("d", work("d"));
   expect([frame(), frame(), frame(), frame(), frame()]).toEqual([[], ["a"], ["b"], ["c"], ["d"]]);
 });
 
 it("lets inputs go first, for a while", () => {
   later("a", work("a"));
-  later("b", work("b"), { alone: true });
+  later("b", work("b"), { renders: true });
   expect(frame("pointermove")).toEqual([]);
   expect(frame("keydown")).toEqual([]);
   expect(frame()).toEqual(["a"]);
@@ -60,8 +60,8 @@ it("lets inputs go first, for a while", () => {
 });
 
 it("does first what is due first", () => {
-  later("a", work("a"), { alone: true });
-  later("b", work("b"), { alone: true, patience: SOON });
+  later("a", work("a"), { renders: true });
+  later("b", work("b"), { renders: true, patience: SOON });
   for (let i = 0; i < 3; i++) expect(frame("pointermove")).toEqual([]);
   expect([frame("pointermove"), frame("pointermove"), frame()]).toEqual([["b"], [], ["a"]]);
 });

@@ -55,14 +55,14 @@ const toggled = (list: readonly string[], name: string): string[] =>
 export const toggleGroup = (id: string): void => update({ closed: toggled(closed.peek(), id) });
 export const toggleRun = (name: string): void => update({ hidden: toggled(page.peek().hidden, name) });
 
-/** Goes on among layers, from the one that is shown. */
+/** Moves among layers, from the one that is shown. */
 export function stepLayer(list: readonly { id: string }[], current: string | undefined, by: number): void {
   const place = list.findIndex((layer) => layer.id === current);
   const next = list[Math.min(list.length - 1, Math.max(0, place + by))];
   if (next && next.id !== current) update({ layer: next.id, channel: null, variable: null });
 }
 
-/** Goes on among runs, from the last to the first. */
+/** Moves among runs; after the last comes the first. */
 export function stepRun(list: readonly { name: string }[], current: string | null | undefined, by: number): void {
   const place = list.findIndex((run) => run.name === current);
   const next = list[(Math.max(0, place) + by + list.length) % list.length];
@@ -78,7 +78,7 @@ export function showOnly(names: readonly string[]): void {
 
 const MOST_PINS = 6;
 
-/** Pins a channel or takes it out; the oldest gives way to a seventh. */
+/** Pins or unpins a channel; a seventh pin unpins the oldest. */
 export function togglePin(channel: number): void {
   const now = pins.peek();
   const pinned = now.includes(channel);

@@ -37,7 +37,7 @@ export const pairLayer = computed<LayerInfo | null>(
   () => pairLayers.value.find((layer) => layer.id === layerId.value) ?? pairLayers.value[0] ?? null,
 );
 
-/** [ and ] move A, { and } move B; where it meets the other one, the two change places or it steps over. */
+/** [ and ] move A, { and } move B; if it meets the other one, the two change places or it skips that run. */
 export function moveCompared(which: 0 | 1, by: number): void {
   const pair = pairRuns.value;
   const list = comparedRuns.value;
@@ -49,7 +49,7 @@ export function moveCompared(which: 0 | 1, by: number): void {
   update(which === 0 ? { run: moved.name, other: left.name } : { run: left.name, other: moved.name });
 }
 
-/** Holding an arrow key shall not ask for the overlap of each step on the way. */
+/** Holding an arrow key doesn't ask for the overlap of each step on the way. */
 async function rest({ signal }: Ask): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 50));
   signal.throwIfAborted();
@@ -85,7 +85,7 @@ export const pairOverlap = computed<OverlapPair | null>(() => {
   return answer ? pairOf(answer, pair[0].name, pair[1].name) : null;
 });
 
-/** A column of a layer takes 40 bytes; no answer shall have more than 2 MB. */
+/** A column of a layer takes 40 bytes; no answer has more than 2 MB. */
 const MOST_VALUES = 50_000;
 
 const asked = ([a, b]: Pair) => ({

@@ -129,7 +129,7 @@ async function load<T>(entry: Entry, loader: Loader<T>, size: (value: T) => numb
 function makeEntry(kind: string): Entry {
   const watch = (watched: boolean) => () => {
     entry.watched = watched;
-    // What nobody waits for any more is given up, unless the next view shows it too.
+    // A request that nothing waits for any more is aborted, unless the next view needs it too.
     if (!watched)
       setTimeout(() => {
         if (entry.watched || !entry.abort) return;

@@ -1,4 +1,6 @@
-/** What is drawn in which order: the layers of the Network view, and the channels of a heatmap with the zoom into them. */
+/**
+ * What is drawn in which order: the layers of the Network view, and the channels of a heatmap with the zoom into them.
+ */
 
 import { computed } from "@preact/signals";
 import type { Cells } from "../data/cells";
@@ -49,7 +51,7 @@ export function allRows(run: Run, layer: string, cells: Cells): Uint32Array {
 const NONE: Uint32Array = new Uint32Array(0);
 let last = { all: NONE, from: 0, to: 0, rows: NONE };
 
-/** Those of the rows that are drawn; a zoom that lies outside shows all. */
+/** Those of the rows that are drawn; a zoom outside of them shows all. */
 export function drawnRows(all: Uint32Array): Uint32Array {
   const [from, to] = rowZoom.value ?? [0, all.length];
   if (from >= all.length || (from === 0 && to >= all.length)) return all;

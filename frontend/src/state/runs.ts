@@ -30,7 +30,7 @@ export interface Run extends RunInfo {
   color: string;
   shape: number;
   shown: boolean;
-  /** The part of its name that tells it from the others. */
+  /** The part of its name that distinguishes it from the others. */
   short: string;
   /** The steps of all its records, rising. */
   recordSteps: Float64Array;
@@ -74,7 +74,7 @@ export interface RunGroup {
   runs: Run[];
 }
 
-/** In the order of their first runs; a run that the pattern doesn't fit is a group of its own. */
+/** In the order of their first runs; a run that the pattern doesn't match is its own group. */
 export const groups = computed<RunGroup[]>(() => {
   const { pattern } = grouping.value;
   const byGroup = new Map<string, Run[]>();

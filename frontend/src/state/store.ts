@@ -1,4 +1,4 @@
-/** The page's state: what lives in the URL, what is passing (hover), and what the host tells. */
+/** The page's state: what lives in the URL, what is passing (hover), and the messages of the host. */
 
 import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import { applyFilter, type Filter, NO_FILTER } from "../data/names";
@@ -8,7 +8,7 @@ import { hashUrl, readHash, watchHash, writeHash } from "../host";
 
 export const page = signal<PageState>(fromPairs(readHash()));
 
-/** Each field as a signal, so that a component renders only when that field changes. */
+/** Each field as a signal: a component renders only when that field changes. */
 const fields = Object.fromEntries(
   Object.keys(DEFAULTS).map((key) => [key, computed(() => page.value[key as keyof PageState])]),
 ) as { [K in keyof PageState]: ReadonlySignal<PageState[K]> };
@@ -87,7 +87,7 @@ export interface Hover {
   channel: number | null;
   x: number;
   y: number;
-  /** Lines of the tooltip, its title first, where the run and the place above don't tell. */
+  /** Lines of the tooltip, its title first, if run and place don't determine them. */
   tip?: readonly string[];
 }
 

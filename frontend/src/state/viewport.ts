@@ -15,7 +15,7 @@ const width = computed(() => netWidth.value ?? pageWidth.value - SIDEBAR);
 
 export const columnWidth = computed(() => runColumn(width.value, shownRuns.value.length));
 
-/** Who has begun to scroll sees one more on each side next. */
+/** After scrolling has begun, one more on each side is drawn next. */
 const more = computed(() => (scrolledBy.value > 0 ? 1 : 0));
 const first = computed(() => Math.max(0, Math.floor(scrolledBy.value / columnWidth.value) - more.value));
 const end = computed(() => {
@@ -30,9 +30,12 @@ const seenNames = computed(() => new Set(shownRuns.value.slice(...sight.value).m
 
 export const inSight = (run: string): boolean => seenNames.value.has(run);
 
-/** How far the Network view is scrolled down, in blocks: what is drawn reaches further, and goes on in later frames. */
+/**
+ * How far the Network view is scrolled down, in blocks: what is drawn reaches further, and is completed in later
+ * frames.
+ */
 export const scrolled = signal(0);
-/** The blocks that names, strips and dots are drawn around, each in frames of its own. */
+/** The blocks that names, strips and dots are drawn around, each in its own frames. */
 export const [nameBlock, stripBlock, dotBlock] = [follower(0), signal(0), signal(0)];
 const drawnBlocks = [nameBlock, stripBlock, dotBlock];
 

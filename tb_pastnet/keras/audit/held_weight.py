@@ -96,7 +96,7 @@ class HeldWeight:
         return tf.where(self.masks.through, self.reference, held)
 
     def held(self) -> Any:
-        """Which elements are held, a bool tensor; None where all are."""
+        """Which elements are held, a bool tensor; None if all are."""
         if self.masks is None or self.reference is not None:
             return None
         return ~tf.convert_to_tensor(self.masks.through)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import keras
@@ -15,6 +15,7 @@ from tb_pastnet.keras.masks.variable_masks import MASKS
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import shown
+from tb_pastnet.record.masks.commands import wrong_masks
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 ATTRIBUTE = "_pastnet_masks"
@@ -35,14 +36,14 @@ def attach(model: Any, state: MaskState) -> None:
 
 
 def attached(model: Any) -> MaskState | None:
-    """The masks that a model carries, None where it has none."""
+    """The masks that a model carries, None if it has none."""
     # Asked at each step: `getattr` takes long to find that a model has none.
     state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
     return state if state is None or isinstance(state, MaskState) else None
 
 
 def carry(model: Any) -> MaskState | None:
-    """Lets a model carry the masks of its weights, whoever made them; None where there are none."""
+    """Lets a model carry the masks of its weights, whoever made them; None if there are none."""
     state = attached(model)
     if state is None and any(MASKS.of(tf_variable(each)) is not None for each in model.variables):
         state = MaskState(model)
@@ -51,7 +52,7 @@ def carry(model: Any) -> MaskState | None:
 
 
 def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable | None]:
-    """Gives the masks of some weights of a model, whoever made them; None where there are none.
+    """Gives the masks of some weights of a model, whoever made them; None if there are none.
 
     It is asked at each step.
     """
@@ -65,6 +66,23 @@ def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable 
         return attached(model) or (view if found else None)
 
     return find
+
+
+def given_masks(masks: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable | None]:
+    """The masks that a user gives for some weights; raises InvalidArgument where they aren't."""
+    table = getattr(masks, "state", None)
+    if not isinstance(table, MaskState):
+        raise wrong_masks("record masks", f"a {type(masks).__name__}")
+    check_concerns(table, [weight.variable for weight in weights], "record masks")
+    return lambda: table
+
+
+def check_concerns(masks: MaskState, variables: Iterable[Any], doing: str) -> None:
+    """Raises InvalidArgument where masks are of none of some tf.Variables."""
+    masks.look()
+    own = {id(weight.variable) for weight in masks.weights.values()}
+    if own.isdisjoint(map(id, variables)):
+        raise wrong_masks(doing, f"masks of {', '.join([*masks.weights][:2])} of another one")
 
 
 def left_behind(weights: Sequence[TFWeight]) -> list[str]:

@@ -96,7 +96,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
 
     @property
     def resumed(self) -> Resumed | None:
-        """What became of masks and held values when they were loaded; None where they weren't."""
+        """What became of masks and held values when they were loaded; None if they weren't."""
         self.settle()
         resumed: Resumed | None = self._loaded.resumed
         return resumed

@@ -133,7 +133,7 @@ def merged(
 
 
 def hook_of(optimizer: keras.optimizers.Optimizer) -> Hook | None:
-    """The hook on an optimizer, None where there is none."""
+    """The hook on an optimizer, None if there is none."""
     mark = getattr(innermost(optimizer), _MARK, None)
     return None if mark is None else mark.hook
 

@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.callable_network import (
     CallableNetwork,
@@ -20,17 +21,18 @@ from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import free_name, names_in
 from tb_pastnet.keras.past.past_deltas import PastDeltas
-from tb_pastnet.keras.past.past_variables import PastVariables
+from tb_pastnet.keras.past.past_variables import PastVariables, Shadows
 from tb_pastnet.keras.strategies import copies, primary, replicated
 
 
+@answered
 class PastNetwork(tf.Module):
     """A network as it was at the last sync, beside the current one and on the same input.
 
     `past(x)` is what the network would return with its past values. No gradient flows through it,
     and it leaves the network as it is: also the statistics of a BatchNormalization, seeds and the
     states of an RNN. It works eagerly, in a tf.function, under XLA and in mixed precision, inside
-    of a training step, and with a `tf.train.Checkpoint`. See `docs/past_networks.md`.
+    of a training step, and with a `tf.train.Checkpoint`. See `docs/how_to/past_networks.md`.
 
     The network is traced once for each signature of its inputs, and that trace is called with
     shadow variables in the place of those that it captured. What it writes when it is called (with
@@ -47,7 +49,7 @@ class PastNetwork(tf.Module):
             function of a loaded SavedModel.
         past: the shadow variables to use, for example `PastVariables` of some of the network's
             variables that are also looked at, or `PastDeltas`. None: its own.
-        variables: those to keep the past of, as names, patterns such as "*/kernel", or variables;
+        variables: those to keep the past of, as names, patterns such as `"*/kernel"`, or variables;
             the others are the current ones. None: all.
         example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: to find now what a
             function, or a subclassed model, reads besides the variables that it lists.
@@ -90,6 +92,11 @@ class PastNetwork(tf.Module):
             raise InvalidArgument(
                 "Could not make a past network: expected past= or variables=, got both. "
                 "PastVariables already say which variables they are of."
+            )
+        if not isinstance(past, Shadows | None):
+            raise InvalidArgument(
+                f"Could not make a past network: expected past= PastVariables or PastDeltas, got "
+                f"{type(past).__name__}. Leave past= out, and it makes its own."
             )
         self._calls = _Calls(callable_network(network), share)
         self._complete = past is None and variables is None

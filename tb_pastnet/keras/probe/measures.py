@@ -132,7 +132,7 @@ def classes_of(layers: Iterable[keras.layers.Layer], loss: object) -> Classes | 
 
 
 def loss_of(model: object, index: int, names: Sequence[str], count: int) -> Any:
-    """The loss of one of `count` outputs as it was given to `compile`; None where there is none."""
+    """The loss of one of `count` outputs as it was given to `compile`; None if there is none."""
     loss = getattr(model, "loss", None) if getattr(model, "compiled", False) else None
     if isinstance(loss, Mapping) and any(name in loss for name in names):
         return next(loss[name] for name in names if name in loss)

@@ -45,7 +45,7 @@ class Facts:
         elsewhere: the optimizer of another model has made updates, and trains the weight.
         untrained: no optimizer that is known trains the weight.
         gradient_left: the optimizer made updates while the weight had a gradient, although its flag
-            is set; None where that isn't known.
+            is set; None if that isn't known.
         gradient: what moved has a gradient now, though it should have none.
         unmasked: the graph has an update of the variable that the masks don't go around.
         stateless: the optimizer keeps nothing of the variable, though it does of others.

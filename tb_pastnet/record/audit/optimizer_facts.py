@@ -55,7 +55,7 @@ class Average(NamedTuple):
 
 
 class OptimizerFacts(Protocol):
-    """What a framework's room reads of an optimizer now."""
+    """What a framework's room reads of an optimizer now. Derive from it what has no more to say."""
 
     optimizer: Any
 
@@ -69,11 +69,12 @@ class OptimizerFacts(Protocol):
 
     @property
     def schedule(self) -> Callable[[int], float] | None:
-        """Gives the learning rate of an update; None where it follows none."""
+        """Gives the learning rate of an update; None if it follows none."""
 
     @property
     def applied(self) -> Applied | None:
-        """Its updates; None where it has no hook."""
+        """Its updates; None if it has no hook."""
+        return None
 
     @property
     def betas(self) -> Sequence[float]:
@@ -84,31 +85,36 @@ class OptimizerFacts(Protocol):
 
     def trains(self, held: Any) -> bool:
         """Whether the variable is among those that the optimizer was built for."""
+        return True
 
     def average(self, held: Any) -> Average | None:
         """Its moving average of a variable."""
+        return None
 
     def slots(self, held: Any, positions: Ints) -> dict[str, Array]:
         """Some elements of all its slots of a variable."""
 
 
 class TrainingFacts(Protocol):
-    """What is read of a training besides its optimizers."""
+    """What is read of a training besides its optimizers. As `OptimizerFacts`, to derive from."""
 
     def optimizers(self) -> Callable[[Any], OptimizerFacts | None]:
-        """Gives the one that trains a weight, as of now; None where none is known."""
+        """Gives the one that trains a weight, as of now; None if none is known."""
 
     def step(self) -> Any:
         """The compiled step; another object once it is compiled anew."""
+        return None
 
     def assigned(self, held: Any) -> int:
         """How often the variable was set by hand since this was asked first."""
 
     def constrained(self, held: Any) -> bool:
         """Whether the constraint of a weight makes of what it should be what it is now."""
+        return False
 
     def elsewhere(self, held: Any) -> bool:
         """Whether the optimizer of another model trains it, and has made updates."""
+        return False
 
 
 class _Beginning(NamedTuple):

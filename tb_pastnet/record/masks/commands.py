@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import mask_input, pruning_rules
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import is_pattern
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER
+from tb_pastnet.record.masks.mask_html import masks_html
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
@@ -52,13 +54,14 @@ class MaskCommands:
         self._refuse = refuse
         self._at_once = at_once
 
+    @answered
     def prune(
         self, name: object, kept: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Prunes weights: sets them to zero and holds them there.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. What is pruned
                 already stays so.
             channels: numbers of whole channels to prune instead.
@@ -74,11 +77,12 @@ class MaskCommands:
 
         self._change(name, kept, mask_of, EditedWeight.prune)
 
+    @answered
     def prune_below(self, name: object, threshold: float) -> None:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             threshold: at least 0. NaN and infinite weights stay.
 
         Raises:
@@ -89,6 +93,7 @@ class MaskCommands:
             for weight in self._prunable(name):
                 weight.prune_below(threshold)
 
+    @answered
     def prune_smallest(
         self,
         sparsity: float,
@@ -112,11 +117,12 @@ class MaskCommands:
         if not self._prune_by(pruning_rules.smallest, variables, sparsity, **options):
             self._warn_if_more(sparsity, structured, variables)
 
+    @answered
     def prune_blocks(self, name: object, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             nonzeros_per_block: N, how many stay.
             block_size: M. Blocks lie along the inputs that an output sums over.
 
@@ -128,13 +134,14 @@ class MaskCommands:
             for weight in self._prunable(name):
                 weight.prune_by(pruning_rules.blocks, nonzeros_per_block, block_size)
 
+    @answered
     def regrow(
         self, name: object, kept: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             kept: 1 is kept from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to regrow instead.
 
@@ -148,13 +155,14 @@ class MaskCommands:
 
         self._change(name, kept, mask_of, EditedWeight.regrow)
 
+    @answered
     def freeze(
         self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Freezes weights: holds them at their values of now.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             trainable: 1 trains on, 0 is frozen, shape of the variable, bool, int or float. What is
                 frozen already stays so; what is pruned stays pruned.
             channels: numbers of whole channels to freeze instead. None of both: the whole variable.
@@ -172,13 +180,14 @@ class MaskCommands:
 
         self._change(name, trainable, mask_of, EditedWeight.freeze)
 
+    @answered
     def thaw(
         self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Lets frozen weights train again.
 
         Args:
-            name: of the variable, or what means it: see `docs/masks.md`.
+            name: of the variable, or what means it: see `docs/how_to/masks.md`.
             trainable: 1 trains from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to thaw instead.
 
@@ -216,6 +225,9 @@ class MaskCommands:
         read = [self.state.read(name) for name in self.state.weights]
         frozen = sum(int((kept & ~trainable).sum()) for kept, trainable in read)
         return f"<Masks of {len(read):,} weights: {self.sparsity():.1%} pruned, {frozen:,} frozen>"
+
+    def _repr_html_(self) -> str:
+        return masks_html(repr(self).strip("<>"), self.state)
 
     def _change(
         self,
@@ -265,7 +277,7 @@ class MaskCommands:
         return [each for each in weights if each.role == "kernel" or each.pruned]
 
     def _refuse_mask(self, weight: Weight) -> None:
-        """Raises InvalidArgument where a mask would not hold what a layer computes with."""
+        """Raises InvalidArgument if a mask would not hold what a layer computes with."""
         if weight.statistic:
             expected, got = "a weight that an optimizer trains", "a statistic that its layer writes"
             raise unmaskable(weight.name, expected, got, "Choose another one.")
@@ -349,6 +361,13 @@ class EditedWeight(WeightMasks):
             return
         table.write(name, kept, trainable)
         self._masks._enforcer.enforce_now(table.storage_for(name))
+
+
+def wrong_masks(doing: str, got: str) -> InvalidArgument:
+    """The error of what a user gives as `masks=`, but isn't the masks of the network."""
+    return InvalidArgument(
+        f"Could not {doing}: expected masks= of the same network, got {got}. Make Masks of it."
+    )
 
 
 def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument:

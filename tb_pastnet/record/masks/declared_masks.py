@@ -67,7 +67,7 @@ def declare(table: MaskTable, trainable: Mapping[str, Any], kept: Mapping[str, A
 
 
 def flag_of(value: Any, name: str, word: str) -> bool:
-    """What is said of a whole weight; raises InvalidArgument where that is no boolean."""
+    """What is said of a whole weight; raises InvalidArgument if that is no boolean."""
     if np.asarray(value).dtype.kind == "b":
         return bool(value)
     raise InvalidArgument(

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import LogName, Names
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.weight import OwnMasks, Weight, names_of
 
 
@@ -49,7 +50,7 @@ class MaskRegistry:
         self._pending: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     def of(self, variable: Any) -> Any:
-        """The masks of a framework's variable, None where it has none."""
+        """The masks of a framework's variable, None if it has none."""
         return self._storages.get(id(variable))
 
     def all(self) -> list[Any]:
@@ -133,7 +134,7 @@ class MaskTable:
         """Sees what weights the network has now, where these may have become others."""
 
     def storage_of(self, variable: Any) -> Any:
-        """The storage of a framework's variable, None where it has no masks."""
+        """The storage of a framework's variable, None if it has no masks."""
         return self._contents.registry.of(variable)
 
     def storage_for(self, name: str) -> Any:
@@ -197,6 +198,13 @@ class MaskView(Mapping[str, Mask]):
         known = isinstance(name, str) and name in self._table.weights
         own = str(name) if known else self._table.names.one(name)
         return self._table.read(own)[self._index]
+
+    def __setitem__(self, name: object, mask: object) -> None:
+        word, command = (("kept", "prune"), ("trainable", "freeze"))[self._index]
+        raise InvalidArgument(
+            f"Could not set the {word} mask of {name!r:.60}: expected a command, got an "
+            f"assignment. Call {command}(name, {word}=mask)."
+        )
 
     def __iter__(self) -> Iterator[str]:
         self._table.look()

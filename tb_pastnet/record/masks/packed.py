@@ -75,7 +75,7 @@ class StoredMasks(NamedTuple):
 
 
 def pack(stored: StoredMasks) -> dict[str, str] | None:
-    """Packs masks as bits, and the frozen values alone; None where all goes through."""
+    """Packs masks as bits, and the frozen values alone; None if all goes through."""
     if stored.through.all():
         return None
     frozen = stored.held[stored.kept & ~stored.through]
@@ -89,7 +89,7 @@ def pack(stored: StoredMasks) -> dict[str, str] | None:
 def unpack(packed: Mapping[str, str], shape: Sequence[int], dtype: Any, name: str) -> StoredMasks:
     """Unpacks what `pack` packed: held values are zero except where frozen.
 
-    Raises InvalidArgument where it was packed for another shape or dtype, or is damaged.
+    Raises InvalidArgument if it was packed for another shape or dtype, or is damaged.
     """
     kept, through = (_bits(packed.get(word), shape, name) for word in ("kept", "through"))
     frozen = kept & ~through

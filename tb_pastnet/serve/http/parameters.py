@@ -62,7 +62,7 @@ class Query:
         return value
 
     def integer(self, name: str, *, least: int, most: int) -> int | None:
-        """A whole number; None where it is left out."""
+        """A whole number; None if it is left out."""
         text = self.arguments.get(name)
         if text is None:
             return None
@@ -79,11 +79,11 @@ class Query:
         return self.integer("cols", least=1, most=MOST_COLUMNS) or COLUMNS
 
     def step(self, name: str) -> int | None:
-        """A step; None where it is left out."""
+        """A step; None if it is left out."""
         return self.integer(name, least=-MOST_STEP, most=MOST_STEP)
 
     def span(self) -> StepSpan:
-        """The steps `first` and `last`, both included; None where one is left out."""
+        """The steps `first` and `last`, both included; None if one is left out."""
         first, last = self.step("first"), self.step("last")
         if first is not None and last is not None and last < first:
             raise bad_request(

@@ -72,7 +72,7 @@ def _check_tensor(tensor: object, doing: str) -> None:
 
 
 def replacements(inputs: Nest, new_inputs: Nest, graph: tf.Graph) -> list[Pair]:
-    """Pairs of an input and the one in its place; raises InvalidArgument where they don't fit."""
+    """Pairs of an input and the one in its place; raises InvalidArgument if they don't fit."""
     old = flat(inputs)
     names = [tensor.name for tensor in old]
     if len(set(names)) < len(names):
@@ -98,7 +98,7 @@ def replacements(inputs: Nest, new_inputs: Nest, graph: tf.Graph) -> list[Pair]:
 
 
 def free_scope(scope: str, graph: tf.Graph, doing: str = DOING) -> str:
-    """A scope without a slash at its end; raises InvalidArgument where it is no name, or taken."""
+    """A scope without a slash at its end; raises InvalidArgument if it is no name, or taken."""
     name = scope.rstrip("/")
     if not _SCOPE.fullmatch(name):
         raise InvalidArgument(

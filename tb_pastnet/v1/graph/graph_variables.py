@@ -47,7 +47,7 @@ class GraphVariable:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the whole; raises InvalidArgument where TensorFlow doesn't know it."""
+        """The shape of the whole; raises InvalidArgument if TensorFlow doesn't know it."""
         piece = _slice(self.parts[0])
         if piece is not None:
             return tuple(piece.full_shape)
@@ -204,8 +204,13 @@ def _slice(part: tf.Variable) -> Any:
 
 
 def open_graph(graph: tf.Graph | None, doing: str) -> tf.Graph:
-    """The graph, or the default one; raises InvalidArgument where it is finalized."""
+    """The graph, or the default one; raises InvalidArgument if it is finalized."""
     graph = tf.get_default_graph() if graph is None else graph
+    if not isinstance(graph, tf.Graph):
+        raise InvalidArgument(
+            f"Could not {doing}: expected graph= a tf.Graph, got {type(graph).__name__}. Leave it "
+            f"out for the default graph."
+        )
     if graph.finalized:
         raise InvalidArgument(
             f"Could not {doing}: expected a graph that takes operations, got a finalized one. "

@@ -64,7 +64,7 @@ class GraphSession(Runner):
         return session if getattr(session, "graph", None) is self.graph else None
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """What the session makes of some fetches; raises InvalidArgument where it can't."""
+        """What the session makes of some fetches; raises InvalidArgument if it can't."""
         session = self.current
         if session is None:
             raise InvalidArgument(

@@ -43,7 +43,7 @@ def test_numbers_of_numpy():
     ("settings", "expected", "got", "mend"),
     [
         ((0.5, 0.4, 0, 10), "initial <= final", "0.5 and 0.4", "Pruned weights stay pruned."),
-        ((0, 0.4, 10, 10), "begin_step < end_step", "10 and 10", "For a single step take OneShot."),
+        ((0, 0.4, 10, 10), "begin_step < end_step", "10 and 10", "For a single step use OneShot."),
         ((0, 0.4, -1, 10), "begin_step from 0 on", "-1", "Steps are whole batches."),
         ((0, 0.4, 0, 10.0), "end_step from 0 on", "10.0", "Steps are whole batches."),
         ((0, 0.4, False, 10), "begin_step from 0 on", "False", "Steps are whole batches."),

@@ -67,7 +67,7 @@ def test_settled_layers_are_one_finding_that_says_when_each_did() -> None:
     ]
     found = {one.kind: one for one in findings([run(*some)])}
     assert found["settled"].text == (
-        "Settled, so that training could stop: mixed since step 20 and late since step 30"
+        "Settled, so training could stop: mixed since step 20 and late since step 30"
     )
     assert found["settled"].layers == ("mixed", "late")
     assert found["settled"].step == 30
@@ -75,6 +75,13 @@ def test_settled_layers_are_one_finding_that_says_when_each_did() -> None:
 
 def test_a_layer_that_is_reactivated_at_last_is_neither_frozen_nor_settled() -> None:
     assert findings([run(layer("conv1", frozen=[4, 4, 4, 0], reactivated=[0, 0, 0, 4]))]) == []
+
+
+def test_a_channel_counts_once_however_many_of_its_variables_changed() -> None:
+    kernel = Violated("conv1", "conv1/kernel", 2, 506, 600, "weight_decay")
+    others = [kernel._replace(variable="conv1/bias"), kernel._replace(layer="conv2")]
+    (found,) = findings([RunFacts("a", 600, [], [kernel, *others])])
+    assert found.channels == 2
 
 
 def test_violations_are_grouped_by_cause() -> None:
@@ -86,8 +93,14 @@ def test_violations_are_grouped_by_cause() -> None:
     ]
     found = findings([RunFacts("a", 1000, [], some)])
     assert [one.text for one in found] == [
-        "1 channel of conv2 changed while held, from step 300 to 900. Cause: of a later version",
-        "2 channels of conv1 and conv2 changed while held, since step 506. Cause: weight decay",
+        (
+            "1 channel of conv2 changed while frozen or pruned, from step 300 to 900. Likely cause: "
+            "of a later version"
+        ),
+        (
+            "2 channels of conv1 and conv2 changed while frozen or pruned, since step 506. Likely "
+            "cause: weight decay"
+        ),
     ]
     assert (found[1].layer, found[1].channel, found[1].step) == ("conv1", 2, 506)
 
@@ -128,7 +141,7 @@ def test_the_layer_that_moves_most_is_named_where_there_are_several() -> None:
     assert findings([run(wild, last=20)]) == []
     (found,) = findings([run(calm, wild, last=20)])
     assert (found.layers, found.value, found.step) == (("wild",), 0.75, 20)
-    assert found.text == "wild moves most at step 20: mean relative delta 0.75"
+    assert found.text == "wild moves the most at step 20: mean relative delta 0.75"
 
 
 def test_the_run_that_freezes_first_is_named_where_several_freeze() -> None:

@@ -34,8 +34,8 @@ def test_nothing_is_broadcast(given):
     with pytest.raises(InvalidArgument) as error:
         as_mask(given, (2, 3), "dense/kernel", "trainable")
     assert str(error.value) == (
-        f"Could not take the trainable mask of 'dense/kernel': expected shape (2, 3), got "
-        f"{np.shape(given)}. Give one 0 or 1 for each weight; whole channels go by channels=."
+        f"Could not use the trainable mask of 'dense/kernel': expected shape (2, 3), got "
+        f"{np.shape(given)}. Give one 0 or 1 for each weight; for whole channels use channels=."
     )
 
 
@@ -53,7 +53,7 @@ def test_other_values_than_0_and_1(given, got):
     with pytest.raises(InvalidArgument) as error:
         as_mask(given, (2, 2), "w", "kept")
     assert str(error.value) == (
-        f"Could not take the kept mask of 'w': expected only 0 and 1, got {got}. Compare first, as "
+        f"Could not use the kept mask of 'w': expected only 0 and 1, got {got}. Compare first, as "
         f"in w > 0."
     )
 
@@ -72,7 +72,7 @@ def test_what_is_no_array_of_numbers(given, kind):
     with pytest.raises(InvalidArgument) as error:
         as_mask(given, (2,), "w", "kept")
     assert str(error.value) == (
-        f"Could not take the kept mask of 'w': expected an array of bool, int or float, got {kind}."
+        f"Could not use the kept mask of 'w': expected an array of bool, int or float, got {kind}."
         f" Give 1 for each weight that goes through and 0 for each that is held."
     )
 
@@ -113,7 +113,7 @@ def test_channels_out_of_range(channels, got):
     with pytest.raises(InvalidArgument) as error:
         channel_mask(channels, explicit_axis(-1, (2, 4), "w"), "w")
     assert str(error.value) == (
-        f"Could not take channels of 'w': expected numbers from 0 to 3, got {got}. Channels are "
+        f"Could not choose channels of 'w': expected numbers from 0 to 3, got {got}. Channels are "
         f"counted from 0 along axis -1, never from the end."
     )
 
@@ -123,14 +123,14 @@ def test_channels_of_other_types():
     with pytest.raises(InvalidArgument) as error:
         channel_mask(np.array([True, False, True, True]), axis, "w")
     assert str(error.value) == (
-        "Could not take channels of 'w': expected their numbers, got 4 of bool. Give "
+        "Could not choose channels of 'w': expected their numbers, got 4 of bool. Give "
         "numpy.flatnonzero(...) of them."
     )
     for wrong in ([0.0], ["a"], None):
         with pytest.raises(InvalidArgument) as error:
             channel_mask(wrong, axis, "w")
         assert str(error.value) == (
-            f"Could not take channels of 'w': expected whole numbers, got {wrong!r}. Give a list "
+            f"Could not choose channels of 'w': expected whole numbers, got {wrong!r}. Give a list "
             f"such as [3, 5]."
         )
 

@@ -41,7 +41,7 @@ def test_a_suffix_that_fits_one_variable_is_its_name():
 
 
 def test_a_name_that_fits_several_is_refused():
-    with pytest.raises(UnknownName, match=r"got 2 that end so: a/kernel, b/kernel\. Write"):
+    with pytest.raises(UnknownName, match=r"got 2 with this ending: a/kernel, b/kernel\. Write"):
         names.resolve("kernel", ["a/kernel", "b/kernel"])
 
 
@@ -101,7 +101,7 @@ def test_two_readings_are_an_error_with_both():
     text = r"got 2, .*: dense/kernel \(4, 2\), .*_1/kernel, dense_1/kernel \(2, 3\), .*_2/kernel"
     with pytest.raises(UnknownName, match=text):
         NAMES.one("dense_1/kernel")
-    with pytest.raises(UnknownName, match="by one of them alone dense/kernel"):
+    with pytest.raises(UnknownName, match="only by one of them: dense/kernel"):
         NAMES.all("dense_[1-3]/*")
 
 
@@ -127,13 +127,36 @@ def test_a_pattern_that_fits_none_is_a_slip():
 
 
 def test_a_layer_with_several_is_no_single_variable():
-    with pytest.raises(UnknownName, match=r"expected what fits one, got 2: inner/dense/kernel"):
+    with pytest.raises(
+        UnknownName, match=r"expected something that fits one, got 2: inner/dense/kernel"
+    ):
         NAMES.one(INNER)
-    with pytest.raises(UnknownName, match="expected what fits one, got 0: none at all"):
+    with pytest.raises(UnknownName, match="expected something that fits one, got 0: none at all"):
         NAMES.one([])
 
 
 @pytest.mark.parametrize("foreign", [object(), 3, [KERNEL, object()]])
 def test_what_is_not_of_the_network_is_refused(foreign):
-    with pytest.raises(InvalidArgument, match="expected a variable or a layer of the network"):
+    with pytest.raises(InvalidArgument, match="expected a variable or layer of this network"):
         NAMES.all(foreign)
+
+
+def test_what_is_given_by_what_a_user_calls_variables_goes_by_their_names():
+    given = {KERNEL: 0, "*/bias": (0,), "dense_2/kernel": -1}
+    expected = {"dense/kernel": 0, "inner/dense/bias": (0,), "dense_1/kernel": -1}
+    assert NAMES.keyed(given, "channel_axis") == expected
+    assert NAMES.keyed(None, "channel_axis") == {}
+    with pytest.raises(InvalidArgument, match=r"read channel_axis=: .*mapping from names, got -1"):
+        NAMES.keyed(-1, "channel_axis")
+
+
+def test_the_name_of_a_layer_is_answered_with_its_pattern():
+    with pytest.raises(UnknownName, match=r"Write 'inner/dense/\*' for all that are in it\."):
+        NAMES.one("inner/dense")
+    with pytest.raises(UnknownName, match=r"Use a variable's path below the model"):
+        NAMES.one("outer")
+
+
+def test_a_number_is_no_name():
+    with pytest.raises(InvalidArgument, match="a layer by 0: expected its name, got int. Choose"):
+        names.resolve(0, ["first"], "layer")

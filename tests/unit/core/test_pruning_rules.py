@@ -235,8 +235,9 @@ def test_blocks_that_do_not_divide(shape, length):
     with pytest.raises(InvalidArgument) as error:
         keep_blocks(np.ones(shape), np.ones(shape, bool), 2, 4)
     assert str(error.value) == (
-        f"Could not prune 'w' in blocks of 4: expected as many inputs as blocks hold, got {length} "
-        f"for shape {shape}. Choose a block size that divides {length}, or leave this variable out."
+        "Could not prune 'w' in blocks of 4: expected a number of inputs that blocks fill, got "
+        f"{length} for shape {shape}. Choose a block size that divides {length}, or leave this "
+        "variable out."
     )
 
 
@@ -269,7 +270,7 @@ def test_thresholds_that_are_none(threshold):
         above(np.ones(2), threshold)
     assert str(error.value) == (
         f"Could not prune 'w' below a threshold: expected a magnitude from 0 on, got {threshold!r}."
-        f" Weights of either sign stay where their magnitude reaches it."
+        f" Weights of either sign stay if their magnitude reaches it."
     )
 
 

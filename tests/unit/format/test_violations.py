@@ -60,11 +60,17 @@ def test_all_channels_of_a_wide_layer_are_small():
     [
         (
             {},
-            "channel 3: 12 of 36 held weights moved from step 40 to 90, by at most 0.00125. Cause: weight decay.",
+            (
+                "channel 3: 12 of 36 held weights moved from step 40 to 90, by at most 0.00125. "
+                "Likely cause: weight decay."
+            ),
         ),
         (
             {"last_step": 40, "largest": math.inf, "cause": "new", "channel": 1234},
-            "channel 1,234: 12 of 36 held weights moved at step 40, to values that are not finite. Cause: new.",
+            (
+                "channel 1,234: 12 of 36 held weights moved at step 40, to non-finite values. Likely "
+                "cause: new."
+            ),
         ),
     ],
 )
@@ -74,7 +80,7 @@ def test_it_says_what_it_is(change, text):
 
 @pytest.mark.parametrize("cause", CAUSES)
 def test_each_cause_has_words(cause):
-    assert replace(ONE, cause=cause).text.endswith(f" Cause: {CAUSES[cause]}.")
+    assert replace(ONE, cause=cause).text.endswith(f" Likely cause: {CAUSES[cause]}.")
 
 
 def test_too_many_are_refused(monkeypatch):

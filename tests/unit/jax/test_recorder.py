@@ -397,7 +397,7 @@ def test_arrays_that_lie_on_several_devices_are_recorded(tmp_path):
 ERRORS = [
     ({"params": {"n": 3}}, InvalidArgument, "expected at least one variable of floating dtype"),
     ({"variables": ["nowhere"]}, UnknownName, "Could not find variable 'nowhere'"),
-    ({"channel_axis": {"hidden/kernel": 2}}, InvalidArgument, "Could not take axis 2 of"),
+    ({"channel_axis": {"hidden/kernel": 2}}, InvalidArgument, "Could not use axis 2 of"),
     ({"masks": {"hidden": True}}, InvalidArgument, "Could not take masks=: expected a pytree that"),
     ({"masks": {"hidden": 2, "out": True}}, InvalidArgument, "expected True, False or an array of"),
     ({"kept": {"hidden": True, "out": np.ones(3)}}, InvalidArgument, "expected shape"),

@@ -113,8 +113,7 @@ def test_without_numba_tensorflow_measures(error, monkeypatch, caplog):
 
     real = builtins.__import__
     monkeypatch.setenv(SWITCH, "1")
-    for module in ("record.array_copies", "core.memory_layout", "core.kernels"):
-        monkeypatch.delitem(sys.modules, f"tb_pastnet.{module}")
+    monkeypatch.delitem(sys.modules, "tb_pastnet.core.kernels")
     monkeypatch.delattr("tb_pastnet.core.kernels")
     monkeypatch.setattr(builtins, "__import__", imported)
     source = source_of([tf.Variable(tf.zeros((3, 4)))], [AXIS])

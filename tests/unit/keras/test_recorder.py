@@ -205,7 +205,7 @@ def test_another_process_records_nothing(tmp_path, model, weight):
         ({"past": "later"}, r"expected past= one of 'previous', 'record', 'epoch', 'initial'"),
         ({"past": 1000}, r"expected past= from 1 to 160 steps"),
         ({"variables": []}, r"expected at least one variable of floating dtype"),
-        ({"channel_axis": {"kernel": 2}}, r"Could not take axis 2 of 'dense/kernel'"),
+        ({"channel_axis": {"kernel": 2}}, r"Could not use axis 2 of 'dense/kernel'"),
     ],
 )
 def test_wrong_settings_are_refused_and_leave_no_log(tmp_path, model, settings, text):

@@ -138,9 +138,9 @@ ERRORS = [
     ({"weights": {"w": np.ones(3)}}, InvalidArgument, "got ndarray. Write lambda: array"),
     ({"weights": {"w": lambda: np.arange(3)}}, InvalidArgument, "Could not record 'w': expected a"),
     ({"variables": ["nowhere"]}, UnknownName, "Could not find variable 'nowhere'"),
-    ({"masks": {"out/kernel": 2}}, InvalidArgument, "Could not take the trainable mask of 'out"),
+    ({"masks": {"out/kernel": 2}}, InvalidArgument, "Could not use the trainable mask of 'out"),
     ({"kept": {"out/kernel": np.ones(2)}}, InvalidArgument, r"expected shape \(5, 2\), got \(2,\)"),
-    ({"channel_axis": {"out/kernel": 5}}, InvalidArgument, "Could not take axis 5 of 'out/kernel'"),
+    ({"channel_axis": {"out/kernel": 5}}, InvalidArgument, "Could not use axis 5 of 'out/kernel'"),
 ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tb_pastnet.format.description import Description, LayerEntry
 from tb_pastnet.format.overhead import Overhead
@@ -78,6 +79,26 @@ def test_the_latest_network_stands_and_what_is_gone_follows() -> None:
     assert [layer.id for layer in run.layers] == ["y", "x"]
     assert run.variables["y/kernel"].channels == 4
     assert run.origin == "o2"
+
+
+@pytest.mark.parametrize(
+    ("packages", "can_probe"),
+    [
+        (["keras", "tensorflow"], True),
+        (["keras", "torch"], False),
+        (["keras", "jax"], False),
+        (["torch"], False),
+        (["jax", "flax", "optax"], False),
+        ([], False),
+    ],
+)
+def test_only_keras_on_tensorflow_can_record_a_probe(packages: list[str], can_probe: bool) -> None:
+    one = lineage(1, range(5), {"x": 2})
+    assert one.description is not None
+    versions = dict.fromkeys(["tb-pastnet", *packages], "1.0")
+    described = replace(one.description, versions=versions)
+    assert join_lineages("a", [replace(one, description=described)]).can_probe is can_probe
+    assert not join_lineages("a", [lineage(1, range(5))]).can_probe
 
 
 def test_an_unreadable_description_leaves_that_of_the_lineage_before() -> None:

@@ -75,7 +75,7 @@ def test_what_only_the_records_know_is_listed_from_them() -> None:
                 largest=2.0,
                 cause="unknown",
                 text="conv1/kernel, channel 2: held weights moved from step 5 to 7, by at most "
-                "2 in one record. Cause: unknown.",
+                "2 in one record. Likely cause: unknown.",
             )
         ],
     )

@@ -24,7 +24,7 @@ def test_a_line_for_each_variable_and_cause_once(caplog):
         alerts.tell([violation(0), violation(3), violation(1, "b/bias", "unknown")])
         alerts.tell([violation(4, step=9)])
         alerts.tell([violation(0, cause="loaded", step=9)])
-    said = "changed while held, first seen at step"
+    said = "changed while frozen or pruned, first seen at step"
     assert [record.message for record in caplog.records] == [
         f"2 channels of a/kernel {said} 7. Likely cause: weight decay.",
         f"1 channel of b/bias {said} 7. Likely cause: unknown.",

@@ -56,6 +56,7 @@ def test_every_command_is_explained():
         "bench",
         "bundle",
         "demo",
+        "docs",
         "lint",
         "matrix",
         "mutants",
@@ -112,6 +113,16 @@ def test_the_fast_tests_bring_no_browser(ran, capsys):
     assert re.search(
         r"\d+ files of tests need neither TensorFlow nor a br", capsys.readouterr().out
     )
+
+
+@pytest.mark.parametrize(("code", "said"), [(0, "index.html"), (2, "The site has errors.")])
+def test_the_site_is_built_and_no_warning_passes(monkeypatch, capsys, code, said):
+    calls = []
+    monkeypatch.setenv("PASTNET_PYTHON", sys.executable)
+    monkeypatch.setattr(commands, "run", lambda command, env: calls.append(command) or code)
+    assert commands.main(["docs"]) == code
+    assert calls[0][1:4] == ["-m", "sphinx", "-W"]
+    assert said in capsys.readouterr().out
 
 
 def test_what_changed_chooses_tests_and_says_what_is_left_out(ran, monkeypatch, capsys):

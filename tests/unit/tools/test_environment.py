@@ -129,6 +129,16 @@ def test_without_a_whole_environment_a_small_one_is_made_once(made, monkeypatch,
     assert environment.ensure_small() == environment.venv_python(environment.VENV)
 
 
+def test_the_site_needs_no_framework(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "SITE", tmp_path / ".venv-docs")
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: True)
+    monkeypatch.delenv("PASTNET_PYTHON", raising=False)
+    environment.SITE.mkdir()
+    assert environment.ensure_docs() == environment.venv_python(environment.SITE)
+    assert f"{environment.ROOT}[docs]" in made[1]
+    assert not any("tensorflow" in word for word in made[1])
+
+
 def test_what_is_compiled_once_is_kept(monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     assert "PYTHONDONTWRITEBYTECODE" not in environment.variables(Path(sys.executable))

@@ -252,11 +252,11 @@ def test_what_fails_later_is_logged_once_and_never_raises(session, tmp_path, cap
     ("settings", "kind_of", "text"),
     [
         ({"every": 0}, InvalidArgument, "Could not schedule records: expected every="),
-        ({"variables": "nett"}, InvalidArgument, "Could not take the variables of scope 'nett'"),
+        ({"variables": "nett"}, InvalidArgument, "Could not use the variables of scope 'nett'"),
         ({"variables": ["*/kernel"]}, UnknownName, r"by '\*/kernel': expected a pattern that fits"),
         ({"variables": []}, InvalidArgument, "Could not record a graph: expected at least one"),
         ({"variables": ["none"]}, UnknownName, "'none'"),
-        ({"channel_axis": {KERNEL: 2}}, InvalidArgument, "Could not take axis 2 of 'net/dense/w'"),
+        ({"channel_axis": {KERNEL: 2}}, InvalidArgument, "Could not use axis 2 of 'net/dense/w'"),
         ({"learning_rate": "0.1"}, InvalidArgument, "Could not record the learning rate: expecte"),
         ({"logdir": "/dev/null/log"}, UnwritableLog, "/dev/null/log"),
     ],

@@ -1,4 +1,7 @@
-/** The Compare view: where do two runs differ? Mask overlap of all pairs, by layer and step, and two layers side by side. */
+/**
+ * The Compare view: where do two runs differ? Mask overlap of all pairs, by layer and step, and two layers side by
+ * side.
+ */
 
 import { useEffect } from "preact/hooks";
 import { type LayerOverlaps, mostDifferent, toCsv } from "../../data/overlap";
@@ -28,18 +31,18 @@ import { LayersPanel } from "./layers";
 import { MatrixPanel } from "./matrix";
 import { SidePanel } from "./sidebyside";
 
-/** What makes the runs' numbers differ for a reason that isn't theirs. */
+/** Why the runs' numbers may differ for reasons other than the runs. */
 function notesOf([a, b]: Pair): (string | false)[] {
   const shown = shownRuns.value.length;
   const pasts = `Δ of ${a.name} compares with ${pastText(a.past)}, that of ${b.name} with ${pastText(b.past)}`;
   return [
     shown > MOST_RUNS &&
-      `The first ${MOST_RUNS} of ${shown} shown runs are compared; the filter for runs picks others.`,
+      `Only the first ${MOST_RUNS} of ${shown} selected runs are compared. Filter the runs to compare others.`,
     a.past !== b.past && `${pasts}: their Δ can't be compared. Masks can.`,
   ];
 }
 
-/** Opens on what there is to see: where B isn't chosen, on the runs that differ most. */
+/** Opens on something to see: if B isn't chosen, on the runs that differ most. */
 function useDifferent(): void {
   const answer = other.value === null && pairRuns.value ? overlapOf().value : null;
   useEffect(() => {
@@ -52,12 +55,12 @@ function CompareView() {
   useDifferent();
   const pair = pairRuns.value;
   if (!pair) {
-    const shown = shownRuns.value.length === 1 ? "one is" : "none is";
-    const mend = runs.value.length > 1 ? "Tick another run on the left" : "Record a second run";
+    const shown = shownRuns.value.length === 1 ? "only one is" : "none is";
+    const advice = runs.value.length > 1 ? "Tick another run on the left" : "Record a second run";
     return (
       <section class="panel" aria-label="Compare">
         <p class="message">
-          Two runs are needed to compare their masks; {shown} shown. {mend}, or change the filter for runs.
+          Comparing masks takes two runs; {shown} selected. {advice}, or change the filter for runs.
         </p>
       </section>
     );

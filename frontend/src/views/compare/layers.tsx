@@ -99,7 +99,7 @@ function Rows({ pair, list, first, last, pitch, width }: Drawn) {
   );
 }
 
-/** Lines that tell what the colour of a layer stands for. */
+/** Lines that explain the colour of a layer. */
 function tipOf({ drawn, pair: [a, b] }: Compared, { layer, reason }: ComparedLayer, step: number): string[] {
   const { comparable, unit, mask } = drawn.header;
   if (reason) return [layer.id, `not compared: ${reason}`];

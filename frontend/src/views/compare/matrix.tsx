@@ -157,8 +157,8 @@ function PairsTable({ answer }: { answer: OverlapAnswer; pair: Pair }) {
   return (
     <DataTable
       caption={`IoU of ${setText(answer.unit, answer.mask)} at step ${formatCount(answer.step)}`}
-      columns={["Run", "Other run", "Overlap", "By chance", "In both", "In either", "Layers", "Not matched", "Why not"]}
-      texts={["Run", "Other run", "Why not"]}
+      columns={["Run", "Other run", "Overlap", "By chance", "In both", "In either", "Layers", "Unmatched", "Reason"]}
+      texts={["Run", "Other run", "Reason"]}
       rows={answer.pairs.map((pair) => [
         answer.runs[pair.a].name,
         answer.runs[pair.b].name,
@@ -187,7 +187,7 @@ function Toggles() {
       <Switch
         label="Which mask"
         options={MASK_KINDS}
-        titles={{ kept: "Kept", trainable: "Trainable" }}
+        titles={{ kept: "Remaining", trainable: "Trainable" }}
         value={maskKind.value}
         onPick={(value) => update({ maskKind: value })}
       />

@@ -30,7 +30,7 @@ interface Sides {
   cells: readonly [Cells | null, Cells | null, Cells | null];
   /** The rows that are drawn of each; the same for all where channels can be matched. */
   rows: readonly [Uint32Array, Uint32Array, Uint32Array];
-  /** Whether it differs how far B's delta is from A's, or else where each channel is alive. */
+  /** Whether the third picture shows B's delta vs A's; otherwise it shows where each channel remains. */
   moves: boolean;
 }
 
@@ -59,7 +59,7 @@ interface SideProps {
   height: number;
 }
 
-/** The heatmap of a side; the tooltip tells of both runs where channels can be matched. */
+/** The heatmap of a side; the tooltip describes both runs if their channels can be matched. */
 function Heat({ sides, side, label, ...size }: SideProps & { side: 0 | 1 | 2; label: string }) {
   const { pair, moves } = sides;
   const [cells, rows, own] = [sides.cells[side], sides.rows[side], side !== THIRD];
@@ -163,7 +163,7 @@ function Legend(sides: Sides) {
         <span>
           B moves less ÷10 <Gradient stops={theme.value.diverging} /> ×10 more
         </span>
-        <span class="sub">another colour: the state that B is in, and A isn't</span>
+        <span class="sub">other colours: B is in that state, A isn't</span>
       </div>
     );
   }
@@ -181,12 +181,14 @@ function Legend(sides: Sides) {
   );
 }
 
-/** In place of the difference. */
+/** Shown instead of the difference. */
 function Apart({ sides: { pair, cells }, own }: { sides: Sides; own: Overlapped | null }) {
   const [a, b] = pair;
   if (sameOrigin(a, b)) {
     const differ = cells[0] && cells[1] && cells[0].channels !== cells[1].channels;
-    return differ ? <p class="message">The layers have different numbers of channels: they can't be matched.</p> : null;
+    return differ ? (
+      <p class="message">The layers have different numbers of channels, so these can't be matched.</p>
+    ) : null;
   }
   const points = own ? (100 * (own.otherKept - own.kept)) / own.elements : Number.NaN;
   return (
@@ -195,17 +197,17 @@ function Apart({ sides: { pair, cells }, own }: { sides: Sides; own: Overlapped 
         <b>Channels can't be matched one to one.</b>
       </p>
       <p>
-        {a.name} and {b.name} aren't known to have started from the same weights, so channel 7 of one has nothing to do
-        with channel 7 of the other.
+        {a.name} and {b.name} aren't known to have started from the same weights, so channel 7 of one is unrelated to
+        channel 7 of the other.
       </p>
       <p>
-        Runs share their origin when they begin from the same weights: set the seed before the model is made (
-        <code>keras.utils.set_random_seed(0)</code>), load the same weights before recording, or go on from a checkpoint
-        or a snapshot of one run.
+        Runs are comparable when they start from the same weights: set the seed before building the model (
+        <code>keras.utils.set_random_seed(0)</code>), load the same weights before recording, or resume from a
+        checkpoint or snapshot of one run.
       </p>
       {own ? (
         <p>
-          {maskKind.value === "kept" ? "Kept" : "Trainable"} in this layer: {a.name}{" "}
+          {maskKind.value === "kept" ? "Remaining" : "Trainable"} in this layer: {a.name}{" "}
           <b>{shareText(own.kept, own.elements)}</b>, {b.name} <b>{shareText(own.otherKept, own.elements)}</b>
           {Number.isNaN(points) ? "" : `, ${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} pp`}.
         </p>
@@ -221,7 +223,7 @@ function SidesTable({ layer, pair, cells, rows }: Sides) {
   return (
     <DataTable
       caption={`Channels of ${layer} at step ${formatCount(step)}`}
-      columns={["Channel", ...states, `Δ in ${a}`, `Δ in ${b}`, "B against A"]}
+      columns={["Channel", ...states, `Δ in ${a}`, `Δ in ${b}`, "B vs A"]}
       texts={["Channel", ...states]}
       rows={Array.from(rows[cells[0] ? 0 : 1], (c) => {
         const [own, other] = [cells[0], cells[1]].map((side) => side && cellAt(side, c, step));

@@ -1,4 +1,4 @@
-/** The Findings view: what there is to know before anybody asks, each with a link to the picture that shows it. */
+/** The Findings view: what the runs did, each finding with a link to the picture that shows it. */
 
 import { formatCount, plural } from "../../data/format";
 import { toCsv } from "../../data/overlap";
@@ -19,7 +19,7 @@ import { focusFinding, page } from "../../state/store";
 import css from "../../style/findings.css";
 import type { View } from "../view";
 
-/** The run that a finding is of, or how many it is the same in. */
+/** The run of a finding, or how many runs share it. */
 function RunsOf({ names }: { names: readonly string[] }) {
   const runs = names.map(runNamed).filter((run) => run !== null);
   const text = runs.length === 1 ? runs[0].short : runs.length > 1 ? plural(runs.length, "run") : "All runs";

@@ -31,7 +31,7 @@ const VALUE = 70;
 /** Narrower than this only the chosen run has a column. */
 const NARROWEST = 150;
 const MOST = 4;
-/** Of more runs than these the list beside the lines is the better choice. */
+/** With more runs than these, the list next to the lines is the better choice. */
 const TABS = 6;
 
 /** All places, and those that are drawn, from `first` on. */
@@ -108,7 +108,7 @@ function Names({ rows: { drawn, first, pitch } }: { rows: Rows }) {
           class={`plain ${own.kind}`}
           aria-pressed={own.id === activePlace.value?.id}
           style={{ top: `${(first + at) * pitch}px`, height: `${pitch}px` }}
-          title={`${placeText(own)}: ${formatCount(own.elements)} numbers a sample`}
+          title={`${placeText(own)}: ${formatCount(own.elements)} values per sample`}
           onClick={() => update({ place: own.id })}
         >
           <RunName text={own.name} />

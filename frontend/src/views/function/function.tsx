@@ -37,31 +37,37 @@ const LINES = [
 
 const names = (list: readonly { name: string }[]): string => list.map(({ name }) => name).join(", ");
 
+/** How to record a probe, where one of the runs could have, or none is shown. */
 function How() {
+  const without = unprobedRuns.value;
+  if (without.length > 0 && !without.some((run) => run.can_probe)) {
+    return <p>Only Keras models on TensorFlow can record a probe; these runs weren't recorded that way.</p>;
+  }
   return (
     <>
+      <p>Three lines record it for a Keras model on TensorFlow:</p>
       <CopyLines lines={LINES} what="three lines" />
       <p>
-        A <code>Recorder</code> in a loop of your own takes the same <code>probe=</code>. Training isn't touched: losses
-        and weights stay the same, bit by bit.
+        A <code>Recorder</code> in your own loop takes the same <code>probe=</code>. The probe doesn't affect training:
+        losses and weights stay bit-identical.
       </p>
     </>
   );
 }
 
-/** In place of the view, where no shown run has a probe. */
+/** Shown instead of the view when no shown run has a probe. */
 function NoProbe() {
   return (
     <div class="empty">
       <h1>No probe was recorded</h1>
       <p>
-        This view shows how far the outputs of the network and of each layer moved: past network against current one, on
-        the same batch. Three lines record it:
+        This view shows how far the outputs of the network and of each layer moved, from the past network to the current
+        one, on the same batch.
       </p>
       <How />
       <p>
         {shownRuns.value.length > 0
-          ? `Shown runs without a probe: ${names(unprobedRuns.value)}.`
+          ? `Selected runs without a probe: ${names(unprobedRuns.value)}.`
           : "No runs selected. Tick a run on the left, or change the filter for runs."}
       </p>
     </div>
@@ -88,20 +94,20 @@ function FunctionProbe({ entry: { run, series } }: { entry: Probed }) {
           {plural(header.places.length, "place")}
         </li>
         {header.changed.length > 0 ? (
-          <li>Another batch from step {header.changed.map(formatCount).join(", ")} on</li>
+          <li>Different batch from step {header.changed.map(formatCount).join(", ")} on</li>
         ) : null}
       </ul>
       <Notes
         texts={[
           pastsText(probedRuns.value),
-          batches.size > 1 && "The runs were probed with different batches: compare with care.",
+          batches.size > 1 && "The runs used different batches for the probe: compare them with care.",
           ...header.notes.map(({ text, count }) => `${text} (${plural(count, "time")})`),
         ]}
       />
       {without.length > 0 ? (
         <details>
           <summary>
-            {plural(without.length, "shown run")} without a probe: {names(without)}
+            {plural(without.length, "selected run")} without a probe: {names(without)}
           </summary>
           <How />
         </details>
@@ -114,7 +120,7 @@ function Title() {
   return (
     <div class="fn-title">
       <h1>Did the function change, and where?</h1>
-      <p class="sub">outputs y of the current network against y′ of the past one, on the same batch</p>
+      <p class="sub">outputs y of the current network vs y′ of the past network, on the same batch</p>
       <Switch
         label="Measure of change"
         options={offered.value}
@@ -152,7 +158,7 @@ function FunctionView() {
       ) : answers.some(({ value, error }) => !value && !error) ? (
         <Skeleton height={420} />
       ) : errors.length === 0 ? (
-        <p class="message">The probe has no records yet. They appear here with the first flush of the recorder.</p>
+        <p class="message">No probe records yet. They appear once the recorder first writes to disk.</p>
       ) : null}
     </div>
   );

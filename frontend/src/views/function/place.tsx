@@ -24,7 +24,7 @@ export function functionText(entry: Probed | null, step: number): string {
   return `${entry.run.name} at step ${formatCount(step)}: ${placeText(own)} ${valueText(entry, own, step)}, ${CHANGE_TITLES[activeChange.value].toLowerCase()}`;
 }
 
-/** Lines of the tooltip: all that a run tells of a place at a step. */
+/** Lines of the tooltip: a place of a run at a step. */
 export function placeTip(entry: Probed, own: Spot, step: number): string[] {
   const { run, series } = entry;
   const record = probedAt(series, step);
@@ -47,7 +47,7 @@ interface PanelProps {
   /** Part of its class, and the name of its table. */
   name: string;
   title: string;
-  /** Beside the title. */
+  /** Next to the title. */
   head: ComponentChildren;
   table: () => ComponentChildren;
   children: ComponentChildren;

@@ -48,7 +48,7 @@ function movesOf({ run, series }: Probed, step: number): Move[] {
   return movesAt(series, layers, step, (layer, at) => unsettledAt(run, [layer], at));
 }
 
-/** The same for all runs and steps, so that places compare; a mean relative delta is 1 at most. */
+/** The same for all runs and steps: places can be compared; a mean relative delta is 1 at most. */
 const WEIGHTS_AXIS: ChangeAxis = { log: true, low: -7, high: 0 };
 
 const weightsText = ({ weights, state }: Move): string =>
@@ -75,7 +75,7 @@ function arrange(entry: Probed, width: number, height: number) {
       return spot ? [{ ...move, spot, weight, width: Math.min(WIDEST, move.layer.length * LETTER + 2) }] : [];
     })
     .sort((a, b) => b.weight - a.weight);
-  // All whose weights and outputs stand still share one place.
+  // All whose weights and outputs didn't change share one place.
   const still = dots.filter((dot) => dot.weights === 0 && dot.output === 0);
   const more = still.length > 1 ? ` +${formatCount(still.length - 1)}` : "";
   if (more) still[0].width += more.length * LETTER;
@@ -182,7 +182,7 @@ function Readout({ entry }: { entry: Probed }) {
   const step = recordedStep(entry, readStep.value);
   if (Number.isNaN(step)) return <p>No record yet at this step.</p>;
   const move = movesOf(entry, step).find(isChosen);
-  const still = "On the left no weight changed: what changes in a frozen layer comes from those before it";
+  const still = "On the left no weight changed: a frozen layer's output changes only through the layers before it";
   return (
     <p>
       {move ? <b>{moveText(move)}</b> : still} · step {formatCount(step)}

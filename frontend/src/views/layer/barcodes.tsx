@@ -21,9 +21,9 @@ interface Barcode {
   run: Run;
   cells: Cells;
   channel: number;
-  /** What stands beside it. */
+  /** Shown next to it. */
   name: ComponentChildren;
-  /** Whether it is the one that the others are beside. */
+  /** Whether it is the run or channel in focus. */
   own: boolean;
 }
 
@@ -127,7 +127,7 @@ export function PinButton({ channel }: { channel: number }) {
   );
 }
 
-/** Those pinned channels that the layer has, each of which can be selected or taken out; one of them may be selected. */
+/** Those pinned channels that the layer has, each of which can be selected or unpinned; one of them may be selected. */
 export function Pins({ run, cells, channel }: { run: Run; cells: Cells; channel: number }) {
   const codes = pins.value
     .filter((pin) => pin < cells.channels)

@@ -66,7 +66,7 @@ function Flags({ cells, width }: { cells: Cells; width: number }) {
 
 type RowsProps = { cells: Cells; rows: Uint32Array; height: number };
 
-/** Rows of at least this height have their channel's number beside them. */
+/** Rows of at least this height have their channel's number next to them. */
 const NUMBERED = 11;
 
 /** The channel of each row where there is room; else the first and the last in the order of channels. */
@@ -90,7 +90,7 @@ function Numbers({ rows, height }: Omit<RowsProps, "cells">) {
 /** What the rows are, on the left of the heatmap: channels, or segments of one state. */
 function Gutter({ cells, rows, height }: RowsProps) {
   const summary = summarise(cells);
-  // In the order of another run, this one's states lie in pieces.
+  // In the order of another run, this one's states are scattered.
   const own = rowsOf.value === null || rowsOf.value === cells.header.run;
   const segments = useMemo(
     () => (own ? segmentsOf(summary, rows, order.value) : []),
@@ -116,7 +116,7 @@ function Gutter({ cells, rows, height }: RowsProps) {
   );
 }
 
-/** A mark beside each violated row, as far as they don't cover each other. */
+/** A mark next to each violated row, unless it would cover another mark. */
 function Violations({ cells, rows, height }: RowsProps) {
   const { firstViolated } = summarise(cells);
   const marks = useMemo(() => {
@@ -158,7 +158,7 @@ const BARS = 54;
 interface HeatProps {
   run: Run;
   cells: Cells;
-  /** What the heatmap shows in their place: differences to the baseline. */
+  /** What the heatmap shows instead: differences from the baseline. */
   differences: Cells | null;
   /** The channels to draw, from the top. */
   rows: Uint32Array;
@@ -184,7 +184,7 @@ function HeatCanvas({ run, cells, differences, rows, ...size }: HeatProps & Size
   const label =
     `${run.name}: ${formatCount(rows.length)} channels over ${formatCount(cells.records)} records. ` +
     `At step ${formatCount(cursor.value)}: ${record < 0 ? "no record" : sharesText(figuresAt(cells, cursor.value))}` +
-    (differences && record >= 0 ? `. Against ${baselineRun.value?.name}: ${differencesText(differences, record)}` : "");
+    (differences && record >= 0 ? `. Vs ${baselineRun.value?.name}: ${differencesText(differences, record)}` : "");
   return (
     <CellsCanvas
       label={label}

@@ -23,7 +23,7 @@ const Step = ({ step }: { step: number }) => (
   </button>
 );
 
-/** "Changed while frozen" where the whole channel is held, else that some held weights changed. */
+/** "Changed while frozen" if the whole channel is held, else that some held weights changed. */
 function titleOf(cells: Cells, channel: number, step: number): string {
   const state = cellAt(cells, channel, step)?.state;
   return state === FROZEN || state === PRUNED ? `Changed while ${STATE_NAMES[state]}` : "Held weights changed";
@@ -128,13 +128,13 @@ function ChannelTable({ answer }: { answer: ChannelAnswer }) {
     ["‖Δ‖", (i) => formatNumber(answer.delta_norm[i])],
     ["Largest |Δ|", (i) => formatNumber(answer.delta_max[i])],
     ["Changed", (i) => share(answer.changed[i])],
-    ["Kept", (i) => share(answer.kept[i])],
+    ["Not pruned", (i) => share(answer.kept[i])],
     ["Trainable", (i) => share(answer.trainable[i])],
     ["Non-finite", (i) => formatCount(answer.nonfinite[i] ?? 0)],
   ];
   return (
     <DataTable
-      caption={`Channel ${answer.channel}, each record (numbers ±${(answer.precision * 100).toFixed(1)}%)`}
+      caption={`Channel ${answer.channel}, each record (values ±${(answer.precision * 100).toFixed(1)}%)`}
       columns={columns.map(([title]) => title)}
       texts={["State", "Violated"]}
       rows={answer.steps.map((_, i) => columns.map(([, textOf]) => textOf(i)))}
@@ -179,7 +179,7 @@ function Badge({ cells, channel }: { cells: Cells; channel: number }) {
   );
 }
 
-/** @param chosen whether somebody chose the channel. */
+/** @param chosen whether the user chose the channel. */
 function Head(props: { run: Run; cells: Cells; channel: number; chosen: boolean }) {
   const { run, cells, channel, chosen } = props;
   return (

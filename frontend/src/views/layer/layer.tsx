@@ -59,7 +59,7 @@ function Title() {
       <p>
         {layer.type} {formatShape(shown.shape)} · {plural(weights, "weight")} · {plural(shown.channels, "channel")} on
         axis {shown.axis}
-        {shown.verified ? "" : " (a guess for this kind of layer: set channel_axis= where it is wrong)"}
+        {shown.verified ? "" : " (guessed for this kind of layer; if it is wrong, set channel_axis=)"}
       </p>
       {layer.variables.length > 1 ? (
         <Select
@@ -78,16 +78,16 @@ function Title() {
   );
 }
 
-/** What limits the picture: no difference to the baseline, an order that isn't of the same channels. */
+/** What limits the picture: no difference from the baseline, an order of other channels. */
 function Reservations({ run, layer, reason }: { run: Run; layer: string; reason: string | null }) {
   const by = orderRun(run, layer);
-  const foreign = by?.origin && run.origin ? "started from other weights" : UNKNOWN_ORIGIN;
-  const order = `a row's place says nothing about the channel of ${run.name} in it.`;
+  const foreign = by?.origin && run.origin ? "started from different weights" : UNKNOWN_ORIGIN;
+  const order = `the order of rows means nothing for ${run.name}.`;
   return (
     <Notes
       texts={[
         differs.value && !baseOf(run) && `${run.name} is the baseline: these are its values.`,
-        reason && `${reason}: these are the values of ${run.name}, no difference channel by channel.`,
+        reason && `${reason}: these are the values of ${run.name}, not differences channel by channel.`,
         by && !sameOrigin(run, by) && `${by.name} ${foreign}: ${order}`,
       ]}
     />
@@ -107,7 +107,7 @@ interface TableProps {
 /** The channels of a layer at the cursor. */
 function LayerTable({ run, layer, cells, rows, base }: TableProps) {
   const summary = summarise(cells);
-  const compared = base ? [`State in ${base.name}`, `Δ in ${base.name}`, "Times its Δ"] : [];
+  const compared = base ? [`State in ${base.name}`, `Δ in ${base.name}`, "Ratio of Δ"] : [];
   const stepOf = (record: number) => (record >= 0 && record < cells.records ? formatCount(cells.steps[record]) : "–");
   const against = (other: Run, channel: number, delta = Number.NaN): string[] => {
     const theirs = baseCell(other, layer, channel, cursor.value);
@@ -161,7 +161,7 @@ function LayerView() {
           <Reservations run={run} layer={layer.id} reason={difference?.reason ?? null} />
           <Waiting answer={answer} height={400} />
           {cells && cells.records === 0 ? (
-            <p class="message">No record of this layer yet. Reload TensorBoard when training has gone on.</p>
+            <p class="message">No record of this layer yet. Reload TensorBoard later.</p>
           ) : null}
           {cells && cells.records > 0 && cells.channels > 0 ? (
             tables.value.has("layer") ? (
@@ -174,7 +174,7 @@ function LayerView() {
           <p class="under-panel">
             Δ compares with {pastText(run.past)}
             {shownRuns.value.some((other) => other.past !== run.past && layerIn(other, layer.id))
-              ? "; other runs compare with another past, so their Δ can't be compared with it"
+              ? "; other runs use a different past, so their Δ can't be compared with it"
               : ""}
             .{cells && run.source === "sink" ? ` ${accountText(cells.header.account)}.` : ""}
           </p>

@@ -119,7 +119,7 @@ function toLine(answer: ChannelAnswer, which: "kept" | "trainable"): ShareLine {
   };
 }
 
-/** Kept and trainable weights of the channel over steps; nothing where no mask ever held any. */
+/** Remaining and trainable weights of the channel over steps; nothing if no mask ever held any. */
 export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; elements: number }) {
   const held = [...answer.kept, ...answer.trainable].some((value) => value !== null && value < 1);
   if (!held) return null;
@@ -129,13 +129,13 @@ export function MaskDensity({ answer, elements }: { answer: ChannelAnswer; eleme
     const record = step >= end ? -1 : lastAtOrBefore(steps, step);
     return share(answer[which][record], elements, answer.precision);
   };
-  const words = `kept ${text("kept", cursor.value)}, trainable ${text("trainable", cursor.value)}`;
+  const words = `not pruned ${text("kept", cursor.value)}, trainable ${text("trainable", cursor.value)}`;
   return (
     <>
       <h3>
         Mask density
         <span class="sub density-key">
-          <i class="line-key" /> kept {text("kept", numberSteps[1].value)}
+          <i class="line-key" /> not pruned {text("kept", numberSteps[1].value)}
           <i class="line-key dashed" /> trainable {text("trainable", numberSteps[1].value)}
         </span>
       </h3>

@@ -23,9 +23,9 @@ const GAP = 10;
 const NARROWEST = 120;
 
 /**
- * How much of the layer's masks two runs share, where that says anything: something is pruned, the origin is one.
+ * How much of the layer's masks two runs share, if that is meaningful: something is pruned, and the origin is the same.
  *
- * @returns the overlap, and what it means beside its value by chance.
+ * @returns the overlap, and what it means next to its value by chance.
  */
 function overlapTexts(answer: OverlapAnswer | null, run: Run, other: Run): [string, string] | null {
   const pair = answer && pairOf(answer, run.name, other.name);

@@ -1,4 +1,6 @@
-/** One run's column: its words, its pointer and the outline of a row in it; the strips of all columns are one picture. */
+/**
+ * One run's column: its words, its pointer and the outline of a row in it; the strips of all columns are one picture.
+ */
 
 import { formatCount, formatShare, plural } from "../../data/format";
 import { differenceText, measureName } from "../../data/measure";
@@ -29,13 +31,12 @@ function Sparsity({ figures }: { figures: Figures | null }) {
   return (
     <div class="two weights" title={whole}>
       <b>{text}</b>
-      <span class="wide"> pruned weights</span>
-      <span class="short"> sparse</span>
+      <span> sparsity</span>
     </div>
   );
 }
 
-/** The two largest shares; where they aren't of the step that is read, the largest one and its step. */
+/** The two largest shares; if they are of another step than the one that is read, the largest one and its step. */
 function HeadShares({ figures, step }: { figures: Figures; step: number }) {
   const aside = asideText(figures, step) !== "";
   const shares = largest(figures).slice(0, aside ? 1 : 2);
@@ -168,7 +169,10 @@ function Outline({ layout, column, run, row }: OutlineProps & { run: string | nu
   return <div ref={moved} class="outline" style={style} />;
 }
 
-/** Around the rows that the pointer and the keyboard are on: the pointer's, and the keyboard's where that is in another column. */
+/**
+ * Around the rows that the pointer and the keyboard are on: the pointer's, and the keyboard's where that is in another
+ * column.
+ */
 export function Outlines(props: OutlineProps) {
   const { run = null, row = null } = hover.value ?? {};
   const chosen = row !== null && run === runName.value ? null : runName.value;

@@ -49,8 +49,7 @@ function groupText({ runs }: RunGroup, layers: readonly string[], step: number):
   return `${mean} ± ${Number.isNaN(spread.deviation) ? "–" : deviation} of ${plural(spread.count, "run")}`;
 }
 
-const title = (): string =>
-  `${MEASURE_TITLES[measure.value]}${differs.value ? ` against ${baselineRun.value?.name}` : ""}`;
+const title = (): string => `${MEASURE_TITLES[measure.value]}${differs.value ? ` vs ${baselineRun.value?.name}` : ""}`;
 
 /** More groups than these are counted in the tooltip. */
 const MOST_LINES = 24;
@@ -77,7 +76,7 @@ function ticks(): [number, string][] {
 
 export function DotsHead() {
   const measures = MEASURES.filter((value) => value !== "sparsity" || sparse.value || measure.value === "sparsity");
-  const base = differs.value && `against ${baselineRun.value?.name}`;
+  const base = differs.value && `vs ${baselineRun.value?.name}`;
   return (
     <div class="dots-head">
       <Select
@@ -89,13 +88,14 @@ export function DotsHead() {
       <Button
         class="small"
         pressed={sorted.value}
-        label={sorted.value ? "Layers in forward order" : "Sort layers by this measure, mean of the shown runs"}
+        label={sorted.value ? "Layers in forward order" : "Sort layers by this measure (mean of the selected runs)"}
         onClick={() => update({ sorted: !sorted.peek() })}
       >
         <Icon name="sort" size={16} />
       </Button>
       <div class="two">
-        {base || (grouping.value.pattern ? "means of groups" : "a marker a run")}, step {formatCount(dotStep.value)}
+        {base || (grouping.value.pattern ? "each marker is a group mean" : "each marker is a run")}, step{" "}
+        {formatCount(dotStep.value)}
       </div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${AXIS}px` }}>
         {ticks().map(([at, text]) => (

@@ -35,7 +35,7 @@ function RowBadge({ row }: { row: Row }) {
   return <Badge run={run} channels={channels} title={title} onClick={() => openListed(run, first)} />;
 }
 
-/** What stands in a row: the total's extent, or a button that folds the group or opens the layer. */
+/** What a row shows: the total's extent, or a button that folds the group or opens the layer. */
 function Title({ row }: { row: Row }) {
   if (row.kind === "total") {
     return (

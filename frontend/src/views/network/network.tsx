@@ -43,7 +43,7 @@ const HEAD_HEIGHT = 98;
 const LETTER = 7;
 /** What the line of pruned weights adds. */
 const WEIGHTS_HEIGHT = 16;
-/** Narrower columns give the second number a line of its own. */
+/** Narrower columns put the second number on its own line. */
 const NARROW = 190;
 
 const template = (): string =>
@@ -81,8 +81,8 @@ function NetworkTable() {
   const base = differs.value ? baselineRun.value : null;
   const numbers = [
     ...["Channels", "Step", ...listed.value.map((state) => STATE_TITLES[state]), "Violated", "Non-finite"],
-    ...(sparse.value ? ["Pruned weights"] : []),
-    ...(base ? [`${MEASURE_TITLES[measure.value]} against ${base.name}`] : []),
+    ...(sparse.value ? ["Sparsity"] : []),
+    ...(base ? [`${MEASURE_TITLES[measure.value]} vs ${base.name}`] : []),
   ];
   const lines = rows.value.flatMap((row) =>
     shownRuns.value.map((run) => {
@@ -131,7 +131,7 @@ function NetworkView() {
   const list = rows.value;
   const column = columnWidth.value;
   const narrow = column - GAP < NARROW;
-  // Names that don't fit into a line, beside a marker and perhaps a badge, take two.
+  // Names that don't fit on a line, with a marker and perhaps a badge, take two.
   const tall = shown.some((run) => run.short.length * LETTER + 62 > column);
   const head = HEAD_HEIGHT + (tall ? 14 : 0) + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
   const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
@@ -198,7 +198,7 @@ function NetworkView() {
                 <div class="net-title-line">{title}</div>
                 <p>
                   {differs.value
-                    ? `${MEASURE_TITLES[measure.value]}: difference to ${baselineRun.value?.name}, by layer`
+                    ? `${MEASURE_TITLES[measure.value]}: difference from ${baselineRun.value?.name}, by layer`
                     : "Share of channels in each state, by layer"}{" "}
                   (input at top)
                 </p>

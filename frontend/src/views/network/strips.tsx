@@ -1,4 +1,6 @@
-/** The strips of all columns in sight, as one picture: a canvas for each run would be a layer that every frame composes. */
+/**
+ * The strips of all columns in sight, as one picture: a canvas for each run would be a layer that every frame composes.
+ */
 
 import { useRef } from "preact/hooks";
 import { plural } from "../../data/format";
@@ -38,7 +40,7 @@ interface Column {
   inputs: readonly unknown[];
 }
 
-/** A picture that scrolling goes on with. */
+/** A picture that scrolling continues from. */
 interface Picture {
   raster: Raster;
   ratio: number;

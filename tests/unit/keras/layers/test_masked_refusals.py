@@ -154,7 +154,7 @@ def test_masks_of_another_shape_or_value(method):
     with pytest.raises(InvalidArgument) as error:
         getattr(layer, method)([1, 0])
     assert str(error.value).startswith(
-        f"Could not take the {word} mask of 'outer/kernel': expected shape (3, 2), got (2,). "
+        f"Could not use the {word} mask of 'outer/kernel': expected shape (3, 2), got (2,). "
     )
     with pytest.raises(InvalidArgument, match="expected only 0 and 1, got 6 other values"):
         getattr(layer, method)(np.full((3, 2), 0.5))

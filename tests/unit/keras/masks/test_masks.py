@@ -61,7 +61,7 @@ def test_a_wrong_mask(masks, kind):
     mask, text = WRONG_MASKS[kind]
     before = values_of(masks)
     with pytest.raises(
-        InvalidArgument, match=f"Could not take the kept mask of 'one/kernel': {text}"
+        InvalidArgument, match=f"Could not use the kept mask of 'one/kernel': {text}"
     ):
         masks.prune("one/kernel", kept=mask)
     with pytest.raises(InvalidArgument, match=f"the trainable mask of 'one/kernel': {text}"):
@@ -95,7 +95,7 @@ def values_of(masks):
         (lambda m: m.prune_smallest("half"), "got 'half'"),
         (lambda m: m.prune_smallest(0.5, scope="model"), "expected scope='global' or 'layer', got 'model'"),
         (lambda m: m.prune_blocks("one/kernel", 3, 2), "expected 1 <= nonzeros_per_block <= block_size, got 3 of 2"),
-        (lambda m: m.prune_blocks("one/kernel", 2, 4), "expected as many inputs as blocks hold, got 6"),
+        (lambda m: m.prune_blocks("one/kernel", 2, 4), "expected a number of inputs that blocks fill, got 6"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(masks, call, text):
@@ -125,7 +125,7 @@ def test_names_that_fit_none_or_several(masks, command):
     ):
         call("ones/kernel", **COMMANDS[command])
     with pytest.raises(
-        UnknownName, match="'kernel': .* got 2 that end so: one/kernel, two/kernel. Write more"
+        UnknownName, match="'kernel': .* got 2 with this ending: one/kernel, two/kernel. Write more"
     ):
         call("kernel", **COMMANDS[command])
 

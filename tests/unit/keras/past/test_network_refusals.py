@@ -215,7 +215,7 @@ def test_past_and_variables(model):
 def test_names_that_fit_nothing(model):
     with pytest.raises(UnknownName, match="dense_9/kernel"):
         PastNetwork(model, variables=["dense_9/kernel"])
-    with refused("Could not choose", "expected a variable or a layer of the network"):
+    with refused("Could not choose", "expected a variable or layer of this network"):
         PastNetwork(model, variables=[tf.Variable(1.0)])
     with pytest.raises(UnknownName, match="fits none"):
         PastNetwork(model, variables=["*/gamma"])

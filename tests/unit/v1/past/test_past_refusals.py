@@ -32,7 +32,8 @@ def refused(text, *arguments, error=InvalidArgument, **settings):
 @pytest.mark.parametrize("nothing", [[], {}, ()])
 def test_outputs_that_are_none(x, weight, nothing):
     refused(
-        "Could not make a past network: expected outputs, got none. Pass the tensors that it ends with.",
+        "Could not make a past network: expected outputs, got none. Pass the tensors that it "
+        "ends with.",
         x,
         nothing,
     )
@@ -43,7 +44,9 @@ def test_what_is_no_tensor(x, weight, given):
     output = x * weight
     for inputs, outputs in (([x, given], output), (x, [output, given])):
         refused(
-            f"Could not make a past network: expected tensors of a tf.Graph, got {type(given).__name__}. Of a variable pass what is read from it; for Keras and eager code use tb_pastnet without v1.",
+            "Could not make a past network: expected tensors of a tf.Graph, got "
+            f"{type(given).__name__}. Of a variable pass what is read from it; for Keras and "
+            "eager code use tb_pastnet without v1.",
             inputs,
             outputs,
         )
@@ -61,7 +64,8 @@ def test_a_scope_that_is_taken(x, weight):
 def test_an_input_that_no_output_needs(x, weight):
     other = tf.placeholder(tf.float32, (), name="other")
     refused(
-        "Could not make a past network: expected inputs that its outputs need, got 'other:0', which none of them does. Leave it out, or add the output that it leads to.",
+        "Could not make a past network: expected inputs that its outputs need, got 'other:0', "
+        "which none of them does. Leave it out, or add the output that it leads to.",
         [x, other],
         x * weight,
     )
@@ -70,7 +74,8 @@ def test_an_input_that_no_output_needs(x, weight):
 def test_an_input_behind_another_one(x, weight):
     hidden = tf.multiply(x, 2.0, name="hidden")
     refused(
-        "Could not make a past network: expected inputs that its outputs need, got 'x:0', which none of them does. Leave it out, or add the output that it leads to.",
+        "Could not make a past network: expected inputs that its outputs need, got 'x:0', which "
+        "none of them does. Leave it out, or add the output that it leads to.",
         [x, hidden],
         hidden * weight,
     )
@@ -79,7 +84,8 @@ def test_an_input_behind_another_one(x, weight):
 def test_a_network_without_variables(x, weight):
     hidden = x * weight
     refused(
-        "Could not make a past network: expected variables between its inputs and outputs, got none. Give inputs from before the first layer.",
+        "Could not make a past network: expected variables between its inputs and outputs, got "
+        "none. Give inputs from before the first layer.",
         hidden,
         hidden + 1.0,
     )
@@ -88,7 +94,8 @@ def test_a_network_without_variables(x, weight):
 def test_a_variable_that_no_collection_has(x):
     hidden = x * tf.Variable(2.0, name="hidden", collections=[], trainable=False)
     refused(
-        "Could not make a past network: expected variables that the graph lists, got 'hidden', which is in none of its collections. Choose others with variables=.",
+        "Could not make a past network: expected variables that the graph lists, got 'hidden', "
+        "which is in none of its collections. Choose others with variables=.",
         x,
         hidden,
     )
@@ -97,21 +104,24 @@ def test_a_variable_that_no_collection_has(x):
 def test_names_that_fit_none_or_several(x, weight):
     output = x * weight * tf.get_variable("head/w", initializer=1.0)
     refused(
-        "Could not find variable 'kernel': expected one of net/w, head/w, got no match. Use a variable's path below the model, or the end of it.",
+        "Could not find variable 'kernel': expected one of net/w, head/w, got no match. Use a "
+        "variable's path below the model, or the end of it.",
         x,
         output,
         ["kernel"],
         error=UnknownName,
     )
     refused(
-        "Could not find variable 'w': expected a name that fits one variable, got 2 that end so: net/w, head/w. Write more of its path.",
+        "Could not find variable 'w': expected a name that fits one variable, got 2 with this "
+        "ending: net/w, head/w. Write more of its path.",
         x,
         output,
         "w",
         error=UnknownName,
     )
     refused(
-        "Could not find variables by '*/kernel': expected a pattern that fits some of net/w, head/w, got one that fits none. Correct it, or leave it out.",
+        "Could not find variables by '*/kernel': expected a pattern that fits some of net/w, "
+        "head/w, got one that fits none. Correct it, or leave it out.",
         x,
         output,
         "*/kernel",
@@ -124,7 +134,8 @@ def test_names_that_fit_none_or_several(x, weight):
 def test_a_variable_of_something_else(x, weight):
     other = tf.get_variable("other", initializer=1.0)
     refused(
-        "Could not choose 'other': expected a variable that the network uses, got another one. Correct variables=.",
+        "Could not choose 'other': expected a variable that the network uses, got another one. "
+        "Correct variables=.",
         x,
         x * weight,
         [other],
@@ -137,7 +148,9 @@ def test_outputs_that_write(kind, x):
     with tf.control_dependencies([moved]):
         output = x * weight.read_value()
     refused(
-        f"Could not make a past network: expected outputs that write no variable, got {moved.name!r}, which they need. Take the outputs of before, without that control dependency.",
+        "Could not make a past network: expected outputs that write no variable, got "
+        f"{moved.name!r}, which they need. Take the outputs of before, without that control "
+        "dependency.",
         x,
         output,
     )
@@ -147,7 +160,8 @@ def test_tensors_of_two_graphs(x, weight):
     with tf.Graph().as_default():
         other = tf.placeholder(tf.float32, (), name="other")
     refused(
-        "Could not make a past network: expected tensors and variables of one graph, got 'other:0' of another one. Build all of it in the same tf.Graph.",
+        "Could not make a past network: expected tensors and variables of one graph, got "
+        "'other:0' of another one. Build all of it in the same tf.Graph.",
         [x, other],
         x * weight,
     )
@@ -182,7 +196,8 @@ def test_other_state_than_variables(weight):
     numbers = tf.lookup.KeyValueTensorInitializer(["a"], [1.0])
     table = tf.lookup.StaticHashTable(numbers, 0.0, name="table")
     refused(
-        "Could not make a past network: expected variables as its state, got 'table' (HashTableV2), which can't be copied. Add it to share for both to use it.",
+        "Could not make a past network: expected variables as its state, got 'table' "
+        "(HashTableV2), which can't be copied. Add it to share for both to use it.",
         keys,
         weight * table.lookup(keys),
     )

@@ -1,0 +1,41 @@
+"""What `report` counts."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+
+import tb_pastnet as pastnet
+from tb_pastnet.cli.main import main
+from tb_pastnet.numpy import Recorder
+
+
+def test_a_channel_whose_kernel_and_bias_both_leak_counts_once(tmp_path):
+    arrays = {"dense/kernel": np.ones((3, 4)), "dense/bias": np.ones(4), "out/kernel": np.ones(2)}
+    frozen = dict.fromkeys(("dense/kernel", "dense/bias"), False)
+    weights = {name: lambda name=name: arrays[name] for name in arrays}
+    counts = []
+    with Recorder(
+        tmp_path,
+        weights,
+        every=1,
+        masks=frozen,
+        log=lambda numbers, step: counts.append(numbers["pastnet/violations"]),
+    ) as recorder:
+        for step in range(1, 4):
+            for array in arrays.values():
+                array[...] -= 0.1
+            recorder.record(step)
+    assert counts[-1] == 4
+    assert len(pastnet.read(tmp_path).runs["."].violations) == 8
+    out, error = io.StringIO(), io.StringIO()
+    arguments = ["report", str(tmp_path), "--json", "--fail-on", "violations"]
+    assert main(arguments, out, error) == 1
+    [run] = json.loads(out.getvalue())["runs"]
+    assert run["violated_channels"] == 4
+    [finding] = [each for each in run["findings"] if each["kind"] == "violations"]
+    assert finding["channels"] == 4
+    assert finding["text"].startswith("4 channels of dense ")
+    assert error.getvalue().endswith(": 4\n")
