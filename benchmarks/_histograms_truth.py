@@ -1,4 +1,4 @@
-"""The answers to the twenty questions of docs/histograms.md, from the weights alone."""
+"""The answers to the twenty questions of docs/benchmarks/histograms.md, from the weights alone."""
 
 from __future__ import annotations
 

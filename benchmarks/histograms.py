@@ -1,4 +1,4 @@
-"""TensorBoard's Histograms tab and the PastNet tab on one training: docs/histograms.md.
+"""TensorBoard's Histograms tab and the PastNet tab on one training: docs/benchmarks/histograms.md.
 
 Trains, shows both logs in a TensorBoard each, asks both tabs the twenty questions in Chromium, and
 prints the tables of the guide. It needs the page's packages and a Chromium: `dev.py bench` brings
@@ -21,13 +21,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks._boards import board
 from benchmarks._histograms_training import EPOCHS, EVERY, RUNS, trained
 from benchmarks._histograms_truth import ASKED, right, truth
 from benchmarks._options import parser
-from benchmarks._pairs import PAIRS, spread
+from benchmarks._pairs import PAIRS
 from benchmarks._rows import Rows
 from demo.digits import STEPS_PER_EPOCH
 from tools.browser import installed
@@ -87,7 +85,8 @@ def visited(tab: str, base: str, visits: int) -> dict[str, Any]:
 
 def questions() -> dict[int, str]:
     """The questions as the guide has them, by number, without their tolerances."""
-    text = (ROOT / "docs" / "histograms.md").read_text("utf-8").split("## The questions")[1]
+    page = ROOT / "docs" / "benchmarks" / "histograms.md"
+    text = page.read_text("utf-8").split("## The questions")[1]
     found = re.findall(r"^(\d+)\. (.+?)(?=^\d+\. |^#)", text + "\n#", re.M | re.S)
     return {
         int(number): re.sub(r"\s*\(±[^)]*\)", "", " ".join(words.split()))
@@ -153,46 +152,20 @@ def scripts_of(answers: dict[str, Answers]) -> list[str]:
     return lines
 
 
-def table_of_costs(times: dict[str, Any], whole: dict[str, Any], logdir: Path) -> list[str]:
+def keep(rows: Rows, times: dict[str, Any], whole: dict[str, Any], logdir: Path) -> None:
     """Time, bytes and steps of both."""
-
-    def milliseconds(tab: str, key: str) -> str:
-        return f"{spread(np.array([one[key] for one in times[tab]]), '.0f')} ms"
-
-    def kilobytes(number: float) -> str:
-        return f"{number / 1e3:,.0f} kB"
-
-    def on_disk(tab: str) -> int:
-        return sum(
-            path.stat().st_size for path in (logdir / TABS[tab]).rglob("*") if path.is_file()
-        )
-
-    records = EPOCHS * STEPS_PER_EPOCH // EVERY
-    rows: dict[str, dict[str, str]] = {
-        "from the click to the first picture": {tab: milliseconds(tab, "first") for tab in TABS},
-        "to all of the screen": {tab: milliseconds(tab, "all") for tab in TABS},
-        "bytes of that screen": {tab: kilobytes(times[tab][0]["bytes"]) for tab in TABS},
-        "bytes of all that there is": {tab: kilobytes(whole[tab]["bytes"]) for tab in TABS},
-        "bytes on disk": {tab: kilobytes(on_disk(tab)) for tab in TABS},
-        f"steps shown of {records} written": {
-            tab: " to ".join(map(str, sorted({min(whole[tab]["steps"]), max(whole[tab]["steps"])})))
-            for tab in TABS
-        },
-    }
-    lines = ["| | Histograms | PastNet |", "| --- | --- | --- |"]
-    return lines + [
-        f"| {name} | {cells['theirs']} | {cells['ours']} |" for name, cells in rows.items()
-    ]
-
-
-def keep(rows: Rows, times: dict[str, Any], whole: dict[str, Any]) -> None:
-    """Keeps the times and bytes of both."""
+    written = EPOCHS * STEPS_PER_EPOCH // EVERY
     for tab, column in (("theirs", "Histograms"), ("ours", "PastNet")):
-        for name, key in (("first picture", "first"), ("all of the screen", "all")):
-            values = [one[key] for one in times[tab]]
-            rows.add(TITLE, f"from the click to the {name}", values, "ms", column=column)
-        rows.add(TITLE, "bytes of that screen", times[tab][0]["bytes"], column=column)
-        rows.add(TITLE, "bytes of all that there is", whole[tab]["bytes"], column=column)
+        files = [path for path in (logdir / TABS[tab]).rglob("*") if path.is_file()]
+        for name, values, unit in (
+            ("from the click to the first picture", [one["first"] for one in times[tab]], "ms"),
+            ("from the click to all of the screen", [one["all"] for one in times[tab]], "ms"),
+            ("bytes of that screen", times[tab][0]["bytes"] / 1e3, "kB"),
+            ("bytes of all that there is", whole[tab]["bytes"] / 1e3, "kB"),
+            ("bytes on disk", sum(path.stat().st_size for path in files) / 1e3, "kB"),
+            (f"steps shown, of {written} written", whole[tab]["steps"], ""),
+        ):
+            rows.line(TITLE, name, values, unit, column=column)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -217,8 +190,7 @@ def main(argv: Sequence[str]) -> int:
         times = script("paint", rounds, bases["theirs"], bases["ours"])
         visits = 1 if arguments.smoke else VISITS
         whole = {tab: visited(tab, base, visits) for tab, base in bases.items()}
-        print(*table_of_costs(times, whole, logdir), "", sep="\n", flush=True)
-        keep(rows, times, whole)
+        keep(rows, times, whole, logdir)
         if arguments.smoke:  # the questions take minutes
             return rows.finish()
         answers = {tab: script("ask", tab, base) for tab, base in bases.items()}

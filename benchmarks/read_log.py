@@ -4,7 +4,7 @@
 
 Without a directory a log of 20 runs × 300 layers × 1,000 steps is written first (see `_logs`),
 50,000 channels a run. Seconds of the clock and of the processor: the machine may do other work.
-The numbers are those of docs/reading_logs.md.
+The numbers are those of docs/how_to/reading_logs.md.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
 
 BATCH = 32
 STEPS_PER_EPOCH = 42  # of 1,344 training images
@@ -36,7 +35,18 @@ class Digits:
 
 
 def digits() -> Digits:
-    """Loads the digits that scikit-learn ships: three quarters to train, the rest to test."""
+    """Loads the digits that scikit-learn ships: three quarters to train, the rest to test.
+
+    Raises:
+        ModuleNotFoundError: scikit-learn isn't installed.
+    """
+    try:
+        from sklearn.datasets import load_digits
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "Could not load the digits: expected the package scikit-learn, got none. Run: pip "
+            "install scikit-learn"
+        ) from error
     images, labels = load_digits(return_X_y=True)
     images = (images / 16).reshape(-1, 8, 8, 1).astype(np.float32)
     order = np.random.default_rng(0).permutation(len(images))

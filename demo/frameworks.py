@@ -11,6 +11,9 @@ from typing import Any
 
 from demo import FIRST, NAMES
 
+PIP = {"sklearn": "scikit-learn"}
+"""What pip calls a package, where that isn't the name that it is imported by."""
+
 
 @dataclass(frozen=True)
 class Framework:
@@ -43,11 +46,14 @@ class Framework:
                     f"Could not train {name!r} with {self.name}: expected some of "
                     f"{', '.join(self.runs)}, got {name}. Name these, or take --framework keras."
                 )
-        missing = [name for name in self.packages if importlib.util.find_spec(name) is None]
+        needed = (*self.packages, "sklearn")
+        found = importlib.util.find_spec
+        missing = [PIP.get(name, name) for name in needed if found(name) is None]
+        packages = ", ".join(PIP.get(name, name) for name in needed)
         if missing:
             raise ModuleNotFoundError(
-                f"Could not train the demo with {self.name}: expected the packages "
-                f"{', '.join(self.packages)}, got none called {', '.join(missing)}. Install with "
+                f"Could not train the demo with {self.name}: expected the packages {packages}, got "
+                f"none called {', '.join(missing)}. Install with "
                 f"`pip install {' '.join(missing)}`, or call `python3 dev.py demo --framework "
                 f"{self.name}`, which brings what it needs."
             )

@@ -1,15 +1,13 @@
 """Lottery tickets on the digits: prune, rewind, train again, and a random ticket beside it.
 
 Iterative magnitude pruning (Frankle and Carbin, arXiv:1803.03635) with rewinding to an early step
-(Frankle et al., arXiv:1903.01611). `python -m demo.lottery` prints the table of
-docs/lottery_tickets.md; `python -m demo` records some of the rounds for the tab.
+(Frankle et al., arXiv:1903.01611). `python3 dev.py bench lottery` makes the table of
+docs/tutorials/lottery_tickets.md; `python -m demo` records some of the rounds for the tab.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tb_pastnet as pastnet
-from demo.digits import BATCH, Digits, digits
+from demo.digits import BATCH, Digits
 from demo.keras_network import accuracy
+from tb_pastnet.cli.progress import Bars
 
 WIDTHS = (256, 128, 64, 32, 10)
 EPOCHS = 20
@@ -186,60 +185,15 @@ def study(data: Digits, seeds: Iterable[int], rounds: int = ROUNDS) -> NDArray[n
         float64 (seeds, 1 + rounds, 3): sparsity, test accuracy of the winning and of the random
         ticket.
     """
-    results = []
+    results, bars = [], Bars(sys.stderr)
     for seed in seeds:
         random = RandomTicket(data, seed)
         results.append(
             [
                 (masks.sparsity(), accuracy(model, data), accuracy(random.train(masks.kept), data))
-                for model, masks in winning_tickets(data, seed, rounds)
+                for model, masks in bars(
+                    winning_tickets(data, seed, rounds), f"Tickets of seed {seed}", 1 + rounds
+                )
             ]
         )
     return np.array(results)
-
-
-def table(results: NDArray[np.float64]) -> str:
-    """The table of a study in Markdown: mean ± standard deviation over seeds, in percent.
-
-    The standard deviation is that of a sample (n − 1), 0 for one seed. The last column counts the
-    seeds whose winning ticket is better than their random one; a draw counts a half.
-
-    Args:
-        results: as from `study`.
-    """
-    spread = results.std(0, ddof=1) if len(results) > 1 else np.zeros_like(results[0])
-    better = np.sign(results[..., 1] - results[..., 2]).sum(0) / 2 + len(results) / 2
-    lines = [
-        "| round | sparsity | winning | random | difference | winning better |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for number, (mean, deviation) in enumerate(
-        zip(results.mean(0) * 100, spread * 100, strict=True)
-    ):
-        lines.append(
-            f"| {number} | {mean[0]:.1f} % | {mean[1]:.2f} ± {deviation[1]:.2f} "
-            f"| {mean[2]:.2f} ± {deviation[2]:.2f} | {mean[1] - mean[2]:+.2f} "
-            f"| {better[number]:g} of {len(results)} |"
-        )
-    return "\n".join(lines)
-
-
-def main(argv: Sequence[str]) -> int:
-    """Prints the table.
-
-    Returns:
-        The exit code.
-    """
-    top = argparse.ArgumentParser(prog="demo.lottery", description=main.__doc__)
-    numbers = range(1, len(SEEDS) + 1)
-    top.add_argument("--seeds", type=int, choices=numbers, default=len(SEEDS), help="how many")
-    top.add_argument("--rounds", type=int, default=ROUNDS, help=f"default {ROUNDS}")
-    arguments = top.parse_args(argv)
-    start = time.monotonic()
-    print(table(study(digits(), SEEDS[: arguments.seeds], arguments.rounds)))
-    print(f"\n{arguments.seeds} seeds in {time.monotonic() - start:.0f} s")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""`python -m tb_pastnet`: checks, reports and exports logs."""
+"""`pastnet`, or `python -m tb_pastnet`: checks, reports and exports logs."""
 
 from __future__ import annotations
 
@@ -6,5 +6,11 @@ import sys
 
 from tb_pastnet.cli.main import main
 
+
+def run() -> int:
+    """Runs the command that the process was started with and returns its exit code."""
+    return main(sys.argv[1:], sys.stdout, sys.stderr)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], sys.stdout, sys.stderr))
+    sys.exit(run())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -32,7 +33,9 @@ def names(
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            text = f"module {package!r} has no attribute {name!r}"
+            # With these Python names the nearest.
+            raise AttributeError(text, name=name, obj=sys.modules.get(package))
         try:
             module = importlib.import_module(homes[name])
         except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
 """What tb_pastnet promises, row by row, and the bar of each.
 
 A test shows a part of a row by `@pytest.mark.promise(NAME)`. `python3 dev.py prove` runs them all
-and prints the table of docs/promises.md.
+and prints the table of docs/benchmarks/promises.md.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ PROMISES = (
     ),
     Promise(
         "deleted_logdir",
-        "the log directory is deleted while training",
+        "the log directory is deleted during training",
         "a new segment within one flush",
     ),
     Promise(
         "back_in_time",
-        "the step goes back after a restore; the clock goes back; two writers at a time",
+        "the step goes back after a restore; the clock goes back; two writers at once",
         "one answer in both loaders, 0 records lost, the second writer detected",
     ),
     Promise(
         "supersession",
         "a run resumed from an earlier step, once or often, its new file torn at every byte; two "
         "writers at once in 20 ways; 20 restarts after kill -9",
-        "what was replaced never comes back, and is counted; one picture in both loaders; no writer "
-        "vanishes, both are noted; no restart is taken for a second writer",
+        "replaced records never come back, and are counted; one picture in both loaders; no writer "
+        "disappears, both have a note; no restart is mistaken for a second writer",
     ),
     Promise(
         "changed_layers",
@@ -76,11 +76,13 @@ PROMISES = (
         "10,000 layers; 10⁶ channels; 1,000 steps × 50,000 channels",
         "index under 2 MB, first picture under 1 s and 2 s, no call near 256 MiB",
     ),
-    Promise("default_flags", "1,000 steps, TensorBoard's default flags", "1,000 known to it"),
+    Promise(
+        "default_flags", "1,000 steps, TensorBoard's default flags", "TensorBoard has all 1,000"
+    ),
     Promise(
         "long_runs",
         "100,000 steps",
-        "memory under a stated ceiling; the first, the last and every change of a mask shown",
+        "memory under a stated ceiling; the first, the last and every mask change shown",
     ),
     Promise(
         "failing_internals",
@@ -109,8 +111,8 @@ PROMISES = (
     ),
     Promise(
         "stores",
-        "stores that answer 503, 403 or not, take seconds, also at exit; kill -9 meanwhile",
-        "acknowledged records readable; exit code 0; what is given up is counted",
+        "stores that answer 503 or 403, don't answer, or take seconds, even at exit; kill -9 meanwhile",
+        "acknowledged records readable; exit code 0; dropped records are counted",
     ),
     Promise("prefixes", "--path_prefix, /experiment/ID, a reverse proxy", "0 answers of 404"),
     Promise(

@@ -1,4 +1,4 @@
-"""Messages of any version and kind, as docs/record_format.md says: independent of the codec."""
+"""Messages of any version and kind, as docs/reference/record_format.md says: independent of the codec."""
 
 from __future__ import annotations
 

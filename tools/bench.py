@@ -1,11 +1,11 @@
-"""Runs benchmarks, keeps their rows, and puts tables of them into docs/performance.md."""
+"""Runs benchmarks, keeps their rows, and puts tables of them into a page of docs/benchmarks."""
 
 from __future__ import annotations
 
 import json
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,23 @@ from tools.steps import ROOT, Failure, run, say
 
 FOLDER = ROOT / "benchmarks"
 KEPT = RESULTS / "bench" / "here.json"
-PAGE = ROOT / "docs" / "performance.md"
+"""What was measured on this machine."""
+PUBLISHED = FOLDER / "results.json"
+"""What the tables in the docs are made of."""
+EXCERPTS = {
+    "recording_in_short": (
+        "recording",
+        "A logged step, as a share of a training step",
+        (
+            "ours, [fast], every=1",
+            "ours, every=1",
+            "by hand: NumPy, tf.summary.write",
+            "tf.summary.histogram of all variables",
+        ),
+    )
+}
+"""Of some rows of a table: by mark the benchmark, the table and the rows."""
+MARKED = r"(?P<begin><!-- begin of (?P<name>\w+) -->).*?(?P<end><!-- end of (?P=name) -->)"
 Results = dict[str, dict[str, Any]]
 
 
@@ -83,32 +99,87 @@ def keep(body: dict[str, Any], into: Path = KEPT) -> None:
     into.write_text(f"{text}\n", "utf-8")
 
 
+def pages() -> list[Path]:
+    """The pages that may have tables."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def publish(kept: Path = KEPT, into: Path = PUBLISHED) -> list[str]:
+    """Moves what was measured here to what the docs' tables are made of.
+
+    Returns:
+        The benchmarks that were moved.
+
+    Raises:
+        Failure: Something was measured of a state that no commit has.
+    """
+    found = load(kept)
+    for name, body in found.items():
+        if body["commit"] == "unknown" or body["commit"].endswith("-dirty"):
+            raise Failure(
+                f"Could not write the tables: expected figures of a commit, got those of {name} "
+                f"of {body['commit']}. Commit, then call `python3 dev.py bench {name}` again."
+            )
+    for body in found.values():
+        keep(body, into)
+    kept.unlink(missing_ok=True)
+    return list(found)
+
+
+def write(paths: Iterable[Path], published: Path = PUBLISHED) -> None:
+    """Fills the tables of pages.
+
+    Args:
+        paths: Of pages, see `filled`.
+        published: The file of rows.
+    """
+    results = load(published)
+    for path in paths:
+        text = path.read_text("utf-8")
+        if (after := filled(text, results)) != text:
+            path.write_text(after, "utf-8")
+
+
+def filled(text: str, results: Results) -> str:
+    """A page with its tables, each between two marks such as `<!-- begin of recording -->`.
+
+    Args:
+        text: The page. What is marked with another name than that of a benchmark stays.
+        results: By benchmark.
+    """
+    tables_of = {path.stem: "" for path in choose(())} | {"missed": missed(results)}
+    tables_of |= {name: markdown(body) for name, body in results.items()}
+    for mark, (name, title, rows) in EXCERPTS.items():
+        tables_of[mark] = markdown(excerpt(results[name], title, rows)) if name in results else ""
+
+    def table(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in tables_of:
+            return match[0]
+        body = tables_of[name] or f"Not measured yet: `python3 dev.py bench {name}`."
+        return f"{match['begin']}\n\n{body}\n\n{match['end']}"
+
+    return re.sub(MARKED, table, text, flags=re.DOTALL)
+
+
 def markdown(body: dict[str, Any]) -> str:
     """The tables of one benchmark, and what they were measured on."""
     versions = ", ".join(f"{name} {number}" for name, number in body["versions"].items())
-    of = f"Of {body['commit']}, on {body['machine']}; {versions}."
-    return "\n".join([*tables(read(body)), "", of])
+    of = "; ".join(filter(None, (f"Of {body['commit']}, on {body['machine']}", versions)))
+    return "\n".join([*tables(read(body)), "", f"{of}."])
 
 
-def write(kept: Path = KEPT, page: Path = PAGE) -> list[str]:
-    """Puts tables into a page, each between the two marks of its benchmark.
+def excerpt(body: dict[str, Any], title: str, names: Sequence[str]) -> dict[str, Any]:
+    """Some rows of one table of a benchmark."""
+    rows = [row for row in body["rows"] if row["table"] == title and row["name"] in names]
+    return body | {"rows": rows}
 
-    Args:
-        kept: The file of rows.
-        page: Has marks such as `<!-- begin of recording -->`; what no rows are kept of stays.
 
-    Returns:
-        The benchmarks whose tables were written.
-    """
-    found, written = load(kept), []
-
-    def filled(match: re.Match[str]) -> str:
-        if match["name"] not in found:
-            return match[0]
-        written.append(match["name"])
-        return f"{match['begin']}\n\n{markdown(found[match['name']])}\n\n{match['end']}"
-
-    marked = r"(?P<begin><!-- begin of (?P<name>\w+) -->).*?(?P<end><!-- end of (?P=name) -->)"
-    text = re.sub(marked, filled, page.read_text("utf-8"), flags=re.DOTALL)
-    page.write_text(text, "utf-8")
-    return written
+def missed(results: Results) -> str:
+    """The figures that miss their bars, as a list."""
+    rows = [(name, row) for name in results for row in read(results[name]) if row.met is False]
+    lines = [
+        f"- {name}, {', '.join(filter(None, (row.table, row.name, row.column)))}: {row.cell}"
+        for name, row in rows
+    ]
+    return "\n".join(lines) or "None."

@@ -51,8 +51,10 @@ def compare(env: dict[str, str]) -> tuple[int, str]:
         finally:
             shutil.rmtree(STATIC, ignore_errors=True)
             shutil.copytree(kept, STATIC)
-    if code or not changed:
+    if code:
         return code, output
+    if not changed:
+        return 0, ""
     return 1, (
         f"Could not accept the committed page: expected the bytes of a fresh build, got others in "
         f"{', '.join(changed)}. Call `python3 dev.py bundle` and commit {STATIC.relative_to(ROOT)}."

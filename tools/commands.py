@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tools import (
     mutants,
     names,
     promises,
+    prose,
     selection,
 )
 from tools.reach import NODE, Tree
@@ -31,9 +33,10 @@ demo       train the demo's runs and show them in TensorBoard (--once: only trai
 test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
            --changed [REV]: those that reach what changed; PATHs: those there; --without torch,jax:
            none that need these; what follows -- goes to pytest, which then runs alone
-lint       ruff, mypy --strict, import-linter, names, tsc, Biome
+lint       ruff, mypy --strict, import-linter, names, prose, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
-prove      run all tests of what is promised, print the table (--write: into docs/promises.md, too)
+prove      run all tests of what is promised, print the table (--write: into docs/benchmarks, too)
+docs       build the site of the documentation into docs/_build/html
 mutants    put faults into the code, one at a time, and list those that no fast test notices
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
 bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
@@ -50,19 +53,19 @@ class Session:
     Args:
         repeatable: as `environment.variables` has it.
         small: whether an environment without TensorFlow is enough.
+        extras: of pyproject.toml, which not every command needs.
     """
 
-    def __init__(self, *, repeatable: bool = True, small: bool = False) -> None:
-        self.python = environment.ensure_small() if small else environment.ensure()
+    def __init__(
+        self, *, repeatable: bool = True, small: bool = False, extras: Sequence[str] = ()
+    ) -> None:
+        self.python = environment.ensure_small() if small else environment.ensure(extras)
         self.env = environment.variables(self.python, repeatable=repeatable)
 
     @classmethod
     def of_tests(cls, without: Collection[str] = ()) -> Session:
         """One with the frameworks that tests need, or without some of them."""
-        session = cls()
-        for name in FRAMEWORKS:
-            if name not in without:
-                environment.bring(f"dev-{name}", session.python)
+        session = cls(extras=[f"dev-{name}" for name in FRAMEWORKS if name not in without])
         if without:
             say(f"Tests that need {' or '.join(without)} are left out.")
             session.env["PASTNET_WITHOUT"] = " ".join(without)
@@ -87,7 +90,7 @@ class Session:
 
 
 def lint_steps(session: Session, steps: Steps) -> None:
-    """All that reads the code without running it."""
+    """All that reads the Python code without running it."""
     env = session.env
     imports = [str(session.python.parent / "lint-imports"), "--no-logo"]
     for name, command in (
@@ -98,8 +101,13 @@ def lint_steps(session: Session, steps: Steps) -> None:
     ):
         steps.step(name, partial(quiet, command, env))
     steps.step("names", names.check)
-    steps.step("tsc", lambda: bundle.npm("check", env))
-    steps.step("Biome", lambda: bundle.npm("lint", env))
+    steps.step("prose", prose.check)
+
+
+def page_lint_steps(session: Session, steps: Steps) -> None:
+    """All that reads the page's code without running it."""
+    steps.step("tsc", lambda: bundle.npm("check", session.env))
+    steps.step("Biome", lambda: bundle.npm("lint", session.env))
 
 
 def lint(_: argparse.Namespace) -> int:
@@ -107,6 +115,7 @@ def lint(_: argparse.Namespace) -> int:
     session, steps = Session(), Steps()
     session.with_page()
     lint_steps(session, steps)
+    page_lint_steps(session, steps)
     return steps.verdict()
 
 
@@ -126,11 +135,14 @@ def test(arguments: argparse.Namespace) -> int:
 
 
 def test_all(without: Collection[str]) -> int:
-    """Every check and test."""
+    """Every check and test; those of Python's code beside those of the page's."""
     session, steps = Session.of_tests(without), Steps()
-    session.with_browser()
-    lint_steps(session, steps)
-    page_steps(session, steps)
+    with ThreadPoolExecutor(1) as beside:
+        reading = beside.submit(lint_steps, session, steps)
+        session.with_browser()
+        page_lint_steps(session, steps)
+        page_steps(session, steps)
+        reading.result()
     steps.loud("pytest", session.pytest(*selection.processes(["tests"])), session.env)
     return steps.verdict()
 
@@ -200,18 +212,17 @@ def prove(arguments: argparse.Namespace) -> int:
     for name, chosen in runs.items():
         into = {**session.env, "PASTNET_RESULTS": str(promises.RESULTS / f"{name}.json")}
         codes.append(run(session.pytest(*chosen), into))
-    results, commits = promises.load()
-    table = promises.rows(results)
+    table = promises.rows(promises.load())
     say(promises.text(table))
     if arguments.write:
-        promises.write(table, commits)
+        promises.publish(table)
+        promises.write()
     return max(codes)
 
 
 def mutate(arguments: argparse.Namespace) -> int:
     """Runs a sample of mutants."""
-    session = Session()
-    environment.bring("prove", session.python)
+    session = Session(extras=["prove"])
     count, seed = str(arguments.count), str(arguments.seed)
     return run(session.tool("tools.mutants", count, seed), session.env)
 
@@ -238,12 +249,19 @@ def build(arguments: argparse.Namespace) -> int:
     return code
 
 
+def docs(_: argparse.Namespace) -> int:
+    """Builds the site; what Sphinx warns of, such as a broken link, is an error."""
+    python, site = environment.ensure_docs(), ROOT / "docs" / "_build" / "html"
+    command = [str(python), "-m", "sphinx", "-W", "-q", str(ROOT / "docs"), str(site)]
+    code = run(command, environment.variables(python))
+    say(f"Built {site / 'index.html'}." if code == 0 else "The site has errors.")
+    return code
+
+
 def demo(arguments: argparse.Namespace) -> int:
     """Trains the demo and shows it."""
     framework = demo_parser().parse_args(arguments.demo).framework
-    session = Session()
-    if framework in FRAMEWORKS:
-        environment.bring(f"dev-{framework}", session.python)
+    session = Session(extras=[f"dev-{framework}"] if framework in FRAMEWORKS else [])
     return run(session.tool("demo", *arguments.demo), session.env)
 
 
@@ -258,8 +276,9 @@ def measure(arguments: argparse.Namespace) -> int:
         env = session.env
         code = bench.run_all(chosen, session.python, env, arguments.options, arguments.json)
     if arguments.write:
-        written = bench.write(arguments.json, bench.PAGE)
-        say(f"Wrote {', '.join(written) or 'nothing'} into {bench.PAGE.name}.")
+        moved = bench.publish(arguments.json, bench.PUBLISHED)
+        bench.write(bench.pages(), bench.PUBLISHED)
+        say(f"Wrote the tables; new: {', '.join(moved) or 'none'}.")
     return code
 
 
@@ -269,7 +288,7 @@ def parser() -> argparse.ArgumentParser:
         prog="dev.py", epilog=TEXT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for name, action in (("test", test), ("prove", prove), ("lint", lint)):
+    for name, action in (("test", test), ("prove", prove), ("lint", lint), ("docs", docs)):
         commands.add_parser(name).set_defaults(action=action)
     commands.choices["prove"].add_argument("--write", action="store_true")
     command = commands.choices["test"]
@@ -301,7 +320,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("bench")
     command.add_argument("names", nargs="*", metavar="NAME")
     command.add_argument("--json", type=Path, default=bench.KEPT, help="the file of rows")
-    command.add_argument("--write", action="store_true", help="kept rows into docs/performance.md")
+    command.add_argument("--write", action="store_true", help="kept rows into docs/benchmarks")
     command.set_defaults(action=measure)
     return top
 

@@ -18,6 +18,8 @@ from tools.steps import ROOT, Failure, demand, say
 VENV = ROOT / ".venv"
 SMALL = ROOT / ".venv-fast"
 """What `test --fast` needs, where there is no whole environment: seconds to make, not minutes."""
+SITE = ROOT / ".venv-docs"
+"""What `docs` needs: Sphinx, and no framework."""
 STAMP = "pastnet-stamp"
 OLDEST_PIP = (22, 3)  # the first with `pip --python`
 
@@ -32,12 +34,21 @@ def venv_python(venv: Path = VENV) -> Path:
     return scripts(venv) / ("python.exe" if os.name == "nt" else "python")
 
 
-def requirements() -> list[str]:
-    """What pip installs: the project in place, its extras, the smaller TensorFlow if it exists."""
+def requirements(extras: Sequence[str] = ()) -> list[str]:
+    """What pip installs: the project in place, its extras, the smaller TensorFlow if it exists.
+
+    Args:
+        extras: More extras than all commands need.
+    """
     small = sys.platform == "linux" and platform.machine() == "x86_64"
     if small:
-        return ["--editable", f"{ROOT}[demo,dev]", "tensorflow-cpu>=2.16", "keras>=3.7"]
-    return ["--editable", f"{ROOT}[tensorflow,demo,dev]"]
+        return [*in_place("demo", "dev", *extras), "tensorflow-cpu>=2.16", "keras>=3.7"]
+    return in_place("tensorflow", "demo", "dev", *extras)
+
+
+def in_place(*extras: str) -> list[str]:
+    """How pip is told to install the project in place with some of its extras."""
+    return ["--editable", f"{ROOT}[{','.join(extras)}]"]
 
 
 def stamp(
@@ -116,10 +127,14 @@ def make(venv: Path) -> list[str]:
     return pip
 
 
-def ensure() -> Path:
+def ensure(extras: Sequence[str] = ()) -> Path:
     """Makes the environment unless it is there and fits pyproject.toml.
 
     The variable PASTNET_PYTHON names another Python to use as it is, such as one of conda.
+
+    Args:
+        extras: Extras of pyproject.toml that only some commands need. In a new environment the
+            same call of pip installs them.
 
     Returns:
         The environment's Python.
@@ -130,7 +145,13 @@ def ensure() -> Path:
     chosen = os.environ.get("PASTNET_PYTHON")
     if chosen:
         return Path(chosen)
-    return _ensured(VENV, requirements(), "some minutes")
+    if not _is_stamped(VENV, stamp()):
+        _make_stamped(VENV, requirements(extras), stamp(), "some minutes")
+        for extra in extras:
+            _stamp_of(extra).write_text(stamp(), "utf-8")
+    for extra in extras:
+        bring(extra, venv_python(VENV))
+    return venv_python(VENV)
 
 
 def ensure_small() -> Path:
@@ -141,17 +162,36 @@ def ensure_small() -> Path:
     """
     if os.environ.get("PASTNET_PYTHON") or _is_stamped(VENV, stamp()):
         return ensure()
-    return _ensured(SMALL, ["--editable", f"{ROOT}[test]"], "a minute")
+    needs = in_place("test")
+    if not _is_stamped(SMALL, stamp(needs=needs)):
+        _make_stamped(SMALL, needs, stamp(needs=needs), "a minute")
+    return venv_python(SMALL)
 
 
-def _ensured(venv: Path, needs: Sequence[str], takes: str) -> Path:
-    """The Python of an environment, which is made unless it is there and fits."""
-    wanted = stamp(needs=needs)
-    if not _is_stamped(venv, wanted):
-        say(f"Making the Python environment in {venv.name} (once, {takes})")
-        install([*make(venv), "install", *needs], "install the requirements")
-        (venv / STAMP).write_text(wanted, "utf-8")
-    return venv_python(venv)
+def ensure_docs() -> Path:
+    """The Python that builds the site, which needs no framework.
+
+    Raises:
+        Failure: The environment can't be made, or something can't be installed.
+    """
+    if os.environ.get("PASTNET_PYTHON"):
+        return ensure()
+    needs = in_place("docs")
+    if not _is_stamped(SITE, stamp(needs=needs)):
+        _make_stamped(SITE, needs, stamp(needs=needs), "a minute")
+    return venv_python(SITE)
+
+
+def _make_stamped(venv: Path, needs: Sequence[str], wanted: str, takes: str) -> None:
+    """Makes an environment, and notes what it is made for."""
+    say(f"Making the Python environment in {venv.name} (once, {takes})")
+    install([*make(venv), "install", *needs], "install the requirements")
+    (venv / STAMP).write_text(wanted, "utf-8")
+
+
+def _stamp_of(extra: str) -> Path:
+    """The file that says for which state of pyproject.toml an extra is installed."""
+    return VENV / f"{STAMP}-{extra}"
 
 
 def _is_stamped(venv: Path, wanted: str) -> bool:
@@ -198,24 +238,24 @@ def bring(extra: str, python: Path) -> None:
     Raises:
         Failure: Something can't be installed.
     """
-    kept = VENV / f"{STAMP}-{extra}"
-    if python != venv_python() or (kept.is_file() and kept.read_text("utf-8") == stamp()):
+    kept = _stamp_of(extra)
+    if python != venv_python(VENV) or (kept.is_file() and kept.read_text("utf-8") == stamp()):
         return
     say(f"Bringing what `{extra}` needs")
-    install(
-        [*installer(VENV), "install", "--editable", f"{ROOT}[{extra}]"],
-        f"install the extra {extra}",
-    )
+    install([*installer(VENV), "install", *in_place(extra)], f"install the extra {extra}")
     kept.write_text(stamp(), "utf-8")
 
 
 def install(command: list[str], doing: str) -> None:
     """Runs a `pip install` without its chatter.
 
+    Python compiles modules as they are imported: pip would compile all, most of which nobody does.
+
     Raises:
         Failure: pip failed.
     """
-    demand(doing, [*command, "--quiet", "--progress-bar=off", "--disable-pip-version-check"])
+    flags = ["--no-compile", "--quiet", "--progress-bar=off", "--disable-pip-version-check"]
+    demand(doing, [*command, *flags])
 
 
 def variables(python: Path, *, repeatable: bool = True) -> dict[str, str]:

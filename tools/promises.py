@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 from tests.promises import PROMISES, Promise
 from tools.columns import COLUMNS
-from tools.steps import ROOT
+from tools.steps import ROOT, Failure
 
 RESULTS = ROOT / ".prove"
-PAGE = ROOT / "docs" / "promises.md"
+PAGE = ROOT / "docs" / "benchmarks" / "promises.md"
+PUBLISHED = ROOT / "benchmarks" / "promises.json"
+"""What the table in the page is made of, by promise."""
 BEGIN, END = "<!-- begin of the table -->", "<!-- end of the table -->"
 VERSIONS = "versions"
 """The promise of `dev.py matrix`, a result a column."""
@@ -30,6 +32,7 @@ class Row(NamedTuple):
         tests: how many passed, and of how many.
         figures: what was measured, and why something is short, failed or was skipped.
         seconds: how long the tests took.
+        commits: that the tests ran at.
     """
 
     promise: Promise
@@ -37,6 +40,7 @@ class Row(NamedTuple):
     tests: str
     figures: list[str]
     seconds: float
+    commits: list[str]
 
 
 def forget(folder: Path = RESULTS) -> None:
@@ -50,23 +54,19 @@ def forget(folder: Path = RESULTS) -> None:
             path.unlink()
 
 
-def load(folder: Path = RESULTS) -> tuple[list[dict[str, Any]], list[str]]:
-    """Reads all results: of a test that was run several times the newest.
+def load(folder: Path = RESULTS) -> list[dict[str, Any]]:
+    """Reads all results, each with its commit: of a test that was run several times the newest.
 
     Args:
         folder: where `NAME.json` lie.
-
-    Returns:
-        The results, and the commits that they are of.
     """
-    newest: dict[tuple[str, str], tuple[dict[str, Any], str]] = {}
+    newest: dict[tuple[str, str], dict[str, Any]] = {}
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
         body = json.loads(path.read_text("utf-8"))
         for result in body["results"]:
-            newest[result["promise"], result["test"]] = result, body["commit"]
-    found = list(newest.values())
-    results = [result for result, _ in found]
-    return results + _left_out(results), sorted({commit for _, commit in found})
+            newest[result["promise"], result["test"]] = result | {"commit": body["commit"]}
+    results = list(newest.values())
+    return results + _left_out(results)
 
 
 def _left_out(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,6 +100,7 @@ def row(promise: Promise, results: Iterable[dict[str, Any]]) -> Row:
         f"{passed} of {len(own)}",
         figures,
         sum(one["seconds"] for one in own),
+        sorted({one["commit"] for one in own if "commit" in one}),
     )
 
 
@@ -125,33 +126,63 @@ def text(table: Iterable[Row], width: int = 100) -> str:
     return "\n".join(lines)
 
 
-def markdown(table: Iterable[Row]) -> str:
-    """The table for docs/promises.md."""
-    lines = [
-        "| what happens | bar | verdict | tests | figures |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for one in table:
-        cells = (
-            f"**{one.promise.name}**: {one.promise.scenario}",
-            one.promise.bar,
-            one.verdict,
-            one.tests,
-            "; ".join(one.figures),
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
-
-
-def write(table: Iterable[Row], commits: Iterable[str], page: Path = PAGE) -> None:
-    """Puts the table into its page, between its two marks.
+def publish(table: Iterable[Row], into: Path = PUBLISHED) -> None:
+    """Keeps what was shown; rows whose tests weren't run stay as they are.
 
     Args:
         table: its rows.
-        commits: what was tested.
-        page: holds both marks.
+        into: the file of what was shown before.
+
+    Raises:
+        Failure: Something was shown of a state that no commit has.
     """
-    before, _, rest = page.read_text("utf-8").partition(BEGIN)
+    published = json.loads(into.read_text("utf-8"))
+    for one in table:
+        if dirty := [name for name in one.commits if name.endswith("-dirty")]:
+            raise Failure(
+                f"Could not write the table: expected results of a commit, got those of "
+                f"{one.promise.name} of {dirty[0]}. Commit, then call `python3 dev.py prove` again."
+            )
+        if one.verdict != UNSHOWN:
+            shown = {"verdict": one.verdict, "tests": one.tests}
+            published[one.promise.name] = shown | {"figures": one.figures, "of": one.commits}
+    into.write_text(f"{json.dumps(published, indent=1, ensure_ascii=False)}\n", "utf-8")
+
+
+def write(page: Path = PAGE, published: Path = PUBLISHED) -> None:
+    """Puts the table into its page."""
+    page.write_text(filled(page.read_text("utf-8"), published), "utf-8")
+
+
+def filled(text: str, published: Path = PUBLISHED) -> str:
+    """The page with its table, between its two marks.
+
+    Args:
+        text: the page.
+        published: what the table is made of.
+    """
+    before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
-    of = f"Of {', '.join(commits)}."
-    page.write_text(f"{before}{BEGIN}\n\n{markdown(table)}\n\n{of}\n\n{END}{after}", "utf-8")
+    table = markdown(json.loads(published.read_text("utf-8")))
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+
+
+def markdown(published: dict[str, Any]) -> str:
+    """The table for docs/benchmarks/promises.md."""
+    lines = [
+        "| what happens | bar | verdict | tests | figures | of |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    unshown = {"verdict": UNSHOWN, "tests": "", "figures": [], "of": []}
+    for promise in PROMISES:
+        one = published.get(promise.name, unshown)
+        cells = (
+            f"**{promise.name}**: {promise.scenario}",
+            promise.bar,
+            one["verdict"],
+            one["tests"],
+            "; ".join(one["figures"]),
+            ", ".join(one["of"]),
+        )
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)

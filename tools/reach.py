@@ -291,7 +291,8 @@ class Tree:
         """What the Python in documents reaches, for a file that starts programs and reads them."""
         near: set[Path] = set()
         for name in {text for text in told.texts if text.endswith(".md") and _FILE.match(text)}:
-            for document in (self.root / name, self.root / "docs" / name):
+            documents = (self.root / "docs").rglob(Path(name).name)
+            for document in (self.root / name, *documents):
                 if document.is_file():
                     program = mentions("\n".join(_FENCED.findall(document.read_text("utf-8"))))
                     told.outside |= program.outside

@@ -71,7 +71,7 @@ async function channels(hand) {
 }
 
 const values = () => {
-  throw new No("it has norms of channels and shares, no values of weights");
+  throw new No("it records norms of channels and shares, not weights");
 };
 
 export const questions = {

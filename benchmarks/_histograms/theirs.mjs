@@ -132,7 +132,7 @@ async function one(hand, tag) {
 
 const KERNELS = ["conv1", "conv2", "hidden", "logits"].map((layer) => `${layer}/kernel`);
 const noChannels = () => {
-  throw new No("it has the values of a variable as a whole, no channels");
+  throw new No("it has histograms of whole variables, no channels");
 };
 
 export const questions = {
@@ -196,10 +196,10 @@ export const questions = {
   },
   13: noChannels,
   14() {
-    throw new No("it doesn't know which weights are zero, only how many");
+    throw new No("it shows how many weights are zero, not which");
   },
   15() {
-    throw new No("it has no outputs; a histogram of them would have to be written, too");
+    throw new No("it has no outputs; you would have to log their histograms, too");
   },
   async 16(hand) {
     const ridge = last(await one(hand, "logits/kernel"));

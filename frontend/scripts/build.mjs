@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { css } from "./css.mjs";
+import { notices } from "./notices.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 /** Of what is loaded before the first view can be drawn. */
@@ -32,6 +33,7 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
+await writeFile(join(outdir, "notices.txt"), await notices(metafile, root));
 
 const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]));
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.runs import SINK
 from tb_pastnet.reader.series_source import LOCAL
+from tb_pastnet.reader.threads import Progress, unseen
 
 SHOWN = 10
 """Faults of a file that are printed."""
@@ -65,8 +67,8 @@ class Inspected:
 
 def check(options: argparse.Namespace, out: TextIO) -> int:
     """Checks a log directory: 0 if everything is intact, else 1."""
-    files = list(inspect(options.logdir))
-    log = Log(options.logdir)
+    files = list(inspect(options.logdir, options.progress))
+    log = Log(options.logdir, options.progress)
     cuts = _cuts(log)
     file_entries = [_entry(file, cuts.get(file.run)) for file in files]
     runs = [_run_entry(run) for run in log.runs.values()]
@@ -83,16 +85,16 @@ def check(options: argparse.Namespace, out: TextIO) -> int:
     return 0 if is_whole else 1
 
 
-def inspect(logdir: str | os.PathLike[str]) -> Iterator[Inspected]:
+def inspect(logdir: str | os.PathLike[str], progress: Progress = unseen) -> Iterator[Inspected]:
     """Inspects all files with our data, and those that can't be read."""
-    for run, paths in find_runs(logdir).items():
-        ours: dict[str, bool] = {}
-        for path in paths:
-            name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
-            file = Inspected(name, run, parse_run(run))
-            _inspect(path, file, ours)
-            if file.messages or file.faults:
-                yield file
+    files = [(run, path) for run, paths in find_runs(logdir).items() for path in paths]
+    ours: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for run, path in progress(files, "Checking files", len(files)):
+        name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
+        file = Inspected(name, run, parse_run(run))
+        _inspect(path, file, ours[run])
+        if file.messages or file.faults:
+            yield file
 
 
 def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:

@@ -39,8 +39,8 @@ class Table(NamedTuple):
 def export(options: argparse.Namespace, out: TextIO) -> int:
     """Writes tables of a log, and returns 0. The directory appears complete, or not at all."""
     write, folder = writer_of(options.format), options.out
-    runs = Log(options.logdir).runs.chosen(options.run)
-    tables = _tables(runs, options.tables, options.layer, options.threshold)
+    runs = Log(options.logdir, options.progress).runs.chosen(options.run)
+    tables = _tables(runs, options)
     target = Path(folder)
     partial = target.parent / f".pastnet-export-{secrets.token_hex(8)}"
     try:
@@ -77,9 +77,8 @@ def _appear(partial: Path, target: Path) -> None:
     partial.rename(target)
 
 
-def _tables(
-    runs: Sequence[Run], kinds: Sequence[str], layers: Sequence[str] | None, threshold: float
-) -> Iterator[Table]:
+def _tables(runs: Sequence[Run], options: argparse.Namespace) -> Iterator[Table]:
+    kinds, threshold = options.tables, options.threshold
     if "runs" in kinds:
         yield runs_table(runs)
     for run in runs:
@@ -90,7 +89,8 @@ def _tables(
         if "function" in kinds and run.function.places:
             yield Table("function", run.function.columns(), run.name)
         if "channels" in kinds:
-            yield from channels_tables(run, layers, threshold)
+            tables = channels_tables(run, options.layer, threshold)
+            yield from options.progress(tables, f"Writing {run.name}", len(run.variables))
 
 
 def _written(folder: Path, tables: Iterator[Table], write: Any, form: str) -> Iterator[Any]:

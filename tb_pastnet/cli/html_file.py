@@ -56,10 +56,12 @@ def export_html(options: argparse.Namespace, out: TextIO) -> int:
     """Writes the page with the data of a log into one new file; returns 0."""
     log, target = Log(options.logdir), options.out
     chosen, quiet = log.runs.chosen(options.run), options.threshold
-    answers = {ask.key: _packed(_answer(log.store, ask)) for ask in _asks(chosen, quiet)}
-    for asks in (_overlaps(chosen), _channels(chosen, quiet)):
+    asks = list(_asks(chosen, quiet))
+    shown = options.progress(asks, "Writing", len(asks))
+    answers = {ask.key: _packed(_answer(log.store, ask)) for ask in shown}
+    for details in (_overlaps(chosen), _channels(chosen, quiet)):
         room = MOST_OF_DETAIL
-        for ask in asks:
+        for ask in details:
             answers[ask.key] = _packed(_answer(log.store, ask))
             room -= len(ask.key) + len(answers[ask.key])
             if room < 0:
@@ -159,6 +161,7 @@ def _page(answers: Mapping[str, str]) -> str:
     return "\n".join(
         [
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>PastNet</title>',
+            f"<!--\n{(STATIC / 'notices.txt').read_text('utf-8')}-->",
             f'<script type="importmap">{json.dumps({"imports": imports})}</script>',
             f"<script>const ANSWERS = {json.dumps(encoded)};\n{_SHIM.read_text('utf-8')}</script>",
             '<script type="module">import { render } from "pastnet/index.js"; render();</script>',

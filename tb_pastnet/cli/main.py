@@ -6,8 +6,11 @@ import argparse
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TextIO
 
+from tb_pastnet import __version__
+from tb_pastnet.cli.progress import Bars
 from tb_pastnet.cli.text import printable
 from tb_pastnet.errors import PastNetError
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: success, something was found, the command failed, Ctrl-C."""
+
+COMMANDS = ("check", "report", "export")
 
 FAILURES = ("violations", "stalled", "unreadable", "dropped", "nonfinite", "unfinished")
 """The words of `report --fail-on`."""
@@ -27,12 +32,16 @@ _CODES = "Exit codes: 0 success, 1 {found}, 2 the command failed."
 
 
 def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
-    """Runs a command, the arguments after `python -m tb_pastnet`, and returns its exit code.
+    """Runs a command, the arguments after `pastnet`, and returns its exit code.
 
     Raises:
-        SystemExit: from the parser, after an error message (2) or help (0).
+        SystemExit: from the parser, after an error (2), help or the version (0).
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        parser.error(_unknown(arguments[0]))
+    options = parser.parse_args(arguments)
+    options.progress = Bars(error)
     if hasattr(out, "reconfigure"):
         out.reconfigure(
             errors="backslashreplace"
@@ -54,22 +63,48 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """Suggests the most similar option for an unknown one."""
+
+    known: ClassVar[set[str]] = {"--help"}
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        self.known.update(name for name in names if name.startswith("--"))
+        return super().add_argument(*names, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        options = [word for word in message.split() if word.startswith("--")]
+        if "unrecognized" in message and options:
+            near = get_close_matches(options[0], self.known, 1)
+            message += f". Write {near[0]}" if near else ". LOGDIR goes without a name; see --help"
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tb_pastnet",
+    parser = _Parser(
+        prog="pastnet",
         description="Check, report and export logs of tb_pastnet, without TensorFlow.",
+        epilog="`pastnet COMMAND --help` lists the options of a command.",
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"tb-pastnet {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     _add_check(commands)
     _add_report(commands)
     _add_export(commands)
     return parser
 
 
-def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _unknown(command: str) -> str:
+    near = get_close_matches(command, COMMANDS, 1)
+    mend = f"Did you mean {near[0]}?" if near else "See pastnet --help."
+    expected = f"expected one of {', '.join(COMMANDS)}"
+    return f"Could not run {printable(command)!r}: {expected}, got no such command. {mend}"
+
+
+def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
     check = commands.add_parser(
         "check",
-        help="find damaged and superseded records, by file and offset",
+        help="find damaged records, by file and offset",
         description="Reads every byte and lists unusable data, by file and offset.",
         epilog=_CODES.format(found="something is damaged"),
     )
@@ -77,10 +112,10 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_common(check)
 
 
-def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
     report = commands.add_parser(
         "report",
-        help="show states per layer, findings, violations, sparsity, account and size on disk",
+        help="print layer states, findings and violations of each run",
         description="Summarises each run's final layer states, findings and problems.",
         epilog=_CODES.format(found="something in --fail-on was found, or there is no run"),
     )
@@ -97,10 +132,10 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
 
 
-def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_export(commands: argparse._SubParsersAction[_Parser]) -> None:
     export = commands.add_parser(
         "export",
-        help="write tables of runs, layers, channels, violations and the probe to files",
+        help="write tables (CSV, Parquet, NPZ), or the tab as one HTML file",
         description="Writes tables into a new directory, described by its manifest.json. "
         "With --format html: the page of the tab and its data in one file, for any browser.",
         epilog="Exit codes: 0 everything was written, 2 nothing was.",

@@ -41,7 +41,7 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
 
     Returns 1 if there was a match or there is no run, else 0.
     """
-    log = Log(options.logdir)
+    log = Log(options.logdir, options.progress)
     sizes = _sizes(options.logdir)
     chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []

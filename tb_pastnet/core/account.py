@@ -19,6 +19,11 @@ class Account:
         thinned: left out to limit the size of a long run.
         dropped: not written, because the disk was slow or full.
         unreadable: written, but damaged, foreign or of a newer version; or missing.
+
+    Example:
+        >>> total = Account(offered=3, shown=2, thinned=1) + Account(offered=2, shown=2)
+        >>> total.offered, total.shown, total.thinned
+        (5, 4, 1)
     """
 
     offered: int = 0

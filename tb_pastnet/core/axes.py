@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from tb_pastnet.core.checks import is_whole
 from tb_pastnet.errors import InvalidArgument
 
 
@@ -214,14 +215,19 @@ def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) 
         16
     """
     size = tuple(int(n) for n in shape)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes: Any = (axis,) if is_whole(axis) else axis
+    if not isinstance(axes, tuple | list) or not all(map(is_whole, axes)):
+        raise InvalidArgument(
+            f"Could not take axis {axis!r:.60} of {name!r} as its channels: expected a whole "
+            f"number or several, got {type(axis).__name__}. Correct channel_axis=, as in -1."
+        )
     inside = [a % len(size) for a in axes if size and -len(size) <= a < len(size)]
     if len(set(inside)) != len(axes):
         raise InvalidArgument(
             f"Could not use axis {axis} of {name!r} for its channels: expected different axes from "
             f"{-len(size)} to {len(size) - 1} for shape {size}, got {axis}. Correct channel_axis=."
         )
-    return ChannelAxis(size, tuple(inside), _text(axes), True)
+    return ChannelAxis(size, tuple(inside), _text(tuple(axes)), True)
 
 
 def main_variable(variables: Sequence[tuple[str, Sequence[int]]]) -> int:

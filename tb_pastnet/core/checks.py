@@ -19,6 +19,24 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def check_rate(rate: Any) -> None:
+    """Raises InvalidArgument for a learning rate that a user gives by name."""
+    if isinstance(rate, str | bytes):
+        raise InvalidArgument(
+            f"Could not record the learning rate: expected learning_rate= a number or a function "
+            f"of the step, got {rate!r:.60}. Pass its value; to Keras's recorders the optimizer."
+        )
+
+
+def check_threshold(value: Any) -> None:
+    """Raises InvalidArgument if this can't be the relative delta below which channels are quiet."""
+    if not is_number(value) or not 0 <= value < float("inf"):
+        raise InvalidArgument(
+            f"Could not find which channels are quiet: expected threshold= of at least 0, got "
+            f"{value!r:.60}. It is a relative delta; leave it out for 1e-4."
+        )
+
+
 def check_sparsity(value: float, name: str = "a sparsity") -> float:
     """Reads a user's sparsity: a number from 0 up to below 1, else InvalidArgument."""
     if not is_number(value) or not 0 <= value < 1:

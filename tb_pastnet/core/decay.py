@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import check_sparsity, is_number, is_whole
 from tb_pastnet.errors import InvalidArgument
 
 
+@answered
 @dataclass(frozen=True)
 class PolynomialDecay:
     """The sparsity rises fast at first, then more and more slowly.
@@ -59,6 +61,7 @@ class PolynomialDecay:
         return float(self.final + (self.initial - self.final) * left**self.power)
 
 
+@answered
 @dataclass(frozen=True)
 class OneShot:
     """Prunes everything at one step.

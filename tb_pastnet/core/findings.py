@@ -90,6 +90,11 @@ class Finding:
         shown_run: the run to look at.
         layer: the layer to look at, None for all.
         channel: the channel to look at, None for all.
+
+    Example:
+        >>> finding = Finding("settled", "a", ("dense",), 50, 3, None, "Settled since step 50")
+        >>> finding.layers, finding.step
+        (('dense',), 50)
     """
 
     kind: str

@@ -3,6 +3,8 @@
 It computes what `core.statistics.channel_statistics` defines, with sums in float64, in which the
 square of no float32 vanishes or overflows. Importing this module needs numba, and compiles, or
 loads what an earlier process compiled.
+
+What a kernel gives for each channel: three sums of squares, the largest |delta|, two counts.
 """
 
 from __future__ import annotations
@@ -15,13 +17,19 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.statistics import (
+    CHANGED,
+    DELTA_MAX,
+    DELTA_NORM,
+    NONFINITE,
+    NORM,
+    PAST_NORM,
+    VALUE_ROWS,
+)
+
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int32]
-
-NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE = range(6)
-ROWS = 6
-"""What a kernel gives for each channel: three sums of squares, the largest |delta|, two counts."""
 
 _LARGEST = np.finfo(np.float32).max
 _ZERO = np.float32(0)
@@ -104,10 +112,10 @@ def columns(
 ) -> None:  # pragma: no cover
     """Reduces arrays whose channels come in turn: 0, 1, …, 0, 1, … and so on.
 
-    Both are float32 (members, elements), from the first element of the first channel on; `past`
-    becomes `current` where `replace`. `width` elements are summed side by side, whole turns of all
-    channels; `inner` are those of a channel that are side by side. Overwrites `out`, float64 (ROWS,
-    members, channels).
+    Both are float32 (members, elements), from the first element of the first channel on; if
+    `replace`, `past` becomes `current`. `width` elements are summed side by side, whole turns of
+    all channels; `inner` is how many adjacent elements belong to one channel. Overwrites `out`,
+    float64 (VALUE_ROWS, members, channels).
     """
     squares = np.empty((3, width), np.float64)
     first, second, third = squares[0], squares[1], squares[2]
@@ -132,7 +140,7 @@ def columns(
             if replace:  # a loop: numba's own copy of a slice takes several times as long
                 for place in range(piece.shape[0]):
                     old[place] = piece[place]
-        for row in range(ROWS):
+        for row in range(VALUE_ROWS):
             for channel in range(out.shape[2]):
                 out[row, member, channel] = 0
         _collect(out, member, inner, squares, largest, changed, nonfinite)
@@ -146,7 +154,7 @@ def rows(
 
     Both are float32 (rows, elements), some rows of all members from number `first_row` on; `past`
     becomes `current` where `replace`. In a member the channels come in turn `turns` times. Adds to
-    `out`, float64 (ROWS, members, channels).
+    `out`, float64 (VALUE_ROWS, members, channels).
     """
     for row in range(current.shape[0]):
         piece, old = current[row], past[row]
@@ -172,7 +180,7 @@ def rows(
 
 @_compiled("(float64[:, ::1], f8, float32[:, ::1])")
 def finish(sums: Rows, elements: float, result: Floats) -> bool:  # pragma: no cover  compiled
-    """Makes statistics of sums over so many elements each; both are (ROWS, channels).
+    """Makes statistics of sums over so many elements each; both are (VALUE_ROWS, channels).
 
     Returns whether float32 holds all of them: the norm of the largest values doesn't fit.
     """

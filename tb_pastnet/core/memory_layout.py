@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import kernels
 from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.statistics import DELTA_MAX, VALUE_ROWS
 
 LONGEST_PERIOD = 4096
 """At most this many sums are kept side by side; beyond that, each row is summed by itself."""
@@ -27,8 +28,8 @@ Cut = tuple[slice, slice]
 class _Sizes:
     """Variables as an array (members, outer, channels, inner).
 
-    `measure` gives one cut of it to the kernel, replaces that part of `past` if asked to, and
-    returns float64 (kernels.ROWS, members, channels).
+    `measure` gives one cut of it to a kernel of `core.kernels` or `core.plain_kernels`, replaces
+    that part of `past` if asked to, and returns float64 (VALUE_ROWS, members, channels).
     """
 
     members: int
@@ -60,9 +61,11 @@ class Interleaved(_Sizes):
         step = width * max(1, -(-size // (parts * width)))
         return [(slice(None), slice(start, start + step)) for start in range(0, size, step)]
 
-    def measure(self, current: Values, past: Values, cut: Cut, *, replace: bool) -> Rows:
+    def measure(
+        self, kernels: ModuleType, current: Values, past: Values, cut: Cut, *, replace: bool
+    ) -> Rows:
         """See `_Sizes`."""
-        out = np.empty((kernels.ROWS, self.members, self.channels))
+        out = np.empty((VALUE_ROWS, self.members, self.channels))
         kernels.columns(current[cut], past[cut], self._width, self.inner, out, replace)
         return out
 
@@ -81,9 +84,11 @@ class Contiguous(_Sizes):
         step = -(-rows // parts)
         return [(slice(start, start + step), slice(None)) for start in range(0, rows, step)]
 
-    def measure(self, current: Values, past: Values, cut: Cut, *, replace: bool) -> Rows:
+    def measure(
+        self, kernels: ModuleType, current: Values, past: Values, cut: Cut, *, replace: bool
+    ) -> Rows:
         """See `_Sizes`."""
-        out = np.zeros((kernels.ROWS, self.members, self.channels))
+        out = np.zeros((VALUE_ROWS, self.members, self.channels))
         kernels.rows(current[cut], past[cut], cut[0].start, self.outer, out, replace)
         return out
 
@@ -110,7 +115,7 @@ def united(parts: Sequence[Rows]) -> Rows:
     """Combines the results of the parts of an array, at least one."""
     total = parts[0]
     for part in parts[1:]:
-        largest = np.maximum(total[kernels.DELTA_MAX], part[kernels.DELTA_MAX])
+        largest = np.maximum(total[DELTA_MAX], part[DELTA_MAX])
         total = total + part
-        total[kernels.DELTA_MAX] = largest
+        total[DELTA_MAX] = largest
     return total

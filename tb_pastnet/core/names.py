@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
+
+V = TypeVar("V")
 
 
 def snake_case(class_name: str) -> str:
@@ -63,10 +65,16 @@ def resolve(
 ) -> str:
     """Finds the one identity that a name means: itself, or a suffix of whole path elements.
 
-    Raises UnknownName if none fits (it lists the nearest) or several do. `kind` and `root` are for
-    the error: the kind of thing, and the root of its paths.
+    Raises UnknownName if none fits (it lists the nearest) or several do, and InvalidArgument if the
+    name isn't a string. `kind` and `root` are for the error: the kind of thing, and the root of its
+    paths.
     """
     candidates = list(identities)
+    if not isinstance(name, str):
+        raise InvalidArgument(
+            f"Could not find a {kind} by {name!r:.60}: expected its name, got "
+            f"{type(name).__name__}. Choose among {_listed(candidates) or 'none at all'}."
+        )
     fits = _fitting(name, ((identity, identity) for identity in candidates))
     if len(fits) == 1:
         return fits[0]
@@ -76,9 +84,12 @@ def resolve(
             f"Could not find {kind} {name!r}: expected a name that fits one {kind}, got "
             f"{len(fits)} with this ending: {shown}. Write more of its path."
         )
+    mend = f"Use a {kind}'s path below {root}, or the end of it."
+    if any(each.startswith(f"{name}/") for each in candidates):
+        mend = f"Write '{name}/*' for all that are in it."
     raise UnknownName(
         f"Could not find {kind} {name!r}: expected one of {shown or 'none at all'}, got no "
-        f"match. Use a {kind}'s path below {root}, or the end of it."
+        f"match. {mend}"
     )
 
 
@@ -163,6 +174,18 @@ class Names:
             f"a name, got something else. Choose among "
             f"{_listed(list(self._called)) or 'none at all'}."
         )
+
+    def keyed(self, given: Mapping[Any, V] | None, argument: str) -> dict[str, V]:
+        """What is given for variables by what a user calls them, by their names in the log.
+
+        Raises as `all` does, and InvalidArgument for what is no mapping.
+        """
+        if not isinstance(given, Mapping | None):
+            raise InvalidArgument(
+                f"Could not read {argument}=: expected a mapping from names, got {given!r:.60}. "
+                f"Write {argument}={{{next(iter(self._called), 'name')!r}: …}}."
+            )
+        return {name: value for key, value in (given or {}).items() for name in self.all(key)}
 
     def _named(self, name: str) -> str:
         if isinstance(name, LogName) and name in self._called:

@@ -28,7 +28,7 @@ class Statistic(NamedTuple):
 
     Attributes:
         name: in records, answers and tables.
-        meaning: what it is, as docs/record_format.md has it.
+        meaning: what it is, as docs/reference/record_format.md has it.
         share: it is in [0, 1], and 0 and 1 are exact.
         whole: it is a count, see `quantize_counts`.
         near: the statistic whose codes are nearly the same: a record stores the difference.
@@ -60,6 +60,9 @@ NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = ma
     STATISTICS.index,
     ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable"),
 )
+VALUE_ROWS = NONFINITE + 1
+"""The first rows, computed from values; the others come from masks."""
+
 SHARES = tuple(row for row, statistic in enumerate(TABLE) if statistic.share)
 COUNTS = tuple(row for row, statistic in enumerate(TABLE) if statistic.whole)
 

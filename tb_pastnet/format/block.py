@@ -1,8 +1,8 @@
 """Some consecutive records of one variable, and their codec.
 
 A block decodes by itself: absolute state at its first record, differences inside. It is the unit of
-loss: a damaged block costs its own records and no others. docs/record_format.md has its fields,
-under "Channels".
+loss: a damaged block costs its own records and no others. docs/reference/record_format.md has its
+fields, under "Channels".
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 TensorBoard's fast loader skips the checksum of the event file, so a flipped bit would be drawn as
 true. Ours also covers the place of a record (tag, step, lineage): a record that was moved or
-renamed is as unreadable as an altered one. docs/record_format.md has its fields, under "The sealed
-message".
+renamed is as unreadable as an altered one. docs/reference/record_format.md has its fields, under
+"The sealed message".
 """
 
 from __future__ import annotations

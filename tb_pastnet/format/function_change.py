@@ -1,7 +1,8 @@
 """How far a network's outputs moved on a probe batch: past against current network.
 
-Some consecutive records are stored in one message, which decodes by itself. docs/record_format.md
-has its fields. Unknown keys of the head and unknown measures are ignored; a missing measure is NaN.
+Some consecutive records are stored in one message, which decodes by itself.
+docs/reference/record_format.md has its fields. Unknown keys of the head and unknown measures are
+ignored; a missing measure is NaN.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The statistics of a block: their names, and which one predicts which.
 
-A block of version 2 has a head for each plane, see docs/record_format.md. Statistics can thus be
-added or removed: a reader skips unknown ones.
+A block of version 2 has a head for each plane, see docs/reference/record_format.md. Statistics can
+thus be added or removed: a reader skips unknown ones.
 """
 
 from __future__ import annotations

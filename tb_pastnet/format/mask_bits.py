@@ -1,7 +1,7 @@
 """One mask of one variable after one change: complete, with at most one bit per element.
 
-Each message decodes by itself, so a damaged one loses only one change. docs/record_format.md
-has its fields, under "Masks".
+Each message decodes by itself, so a damaged one loses only one change.
+docs/reference/record_format.md has its fields, under "Masks".
 """
 
 from __future__ import annotations

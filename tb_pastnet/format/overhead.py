@@ -1,8 +1,8 @@
 """The recording overhead: time of the training, and bytes.
 
 A message holds the totals of one lineage so far: the newest readable one has them all. It is their
-number, then the fields of `Overhead` in their order, as docs/record_format.md has them; a reader
-skips additional numbers.
+number, then the fields of `Overhead` in their order, as docs/reference/record_format.md has them; a
+reader skips additional numbers.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ neither readable nor thinned nor dropped is unreadable.
 
 Every event of a tag needs a larger step than the one before, or TensorBoard's fast loader drops
 events: a closing timeline without records is stored one step after the timeline before it.
-docs/record_format.md has its fields.
+docs/reference/record_format.md has its fields.
 """
 
 from __future__ import annotations

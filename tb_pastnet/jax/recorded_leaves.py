@@ -33,7 +33,8 @@ def network_of(
     usable: dict[str, Leaf] = {}
     skipped = []
     for leaf in leaves(params):
-        if not hasattr(leaf.value, "dtype"):  # a setting, or a function
+        if not (hasattr(leaf.value, "dtype") and hasattr(leaf.value, "shape")):
+            # A setting, a function, or a model of another framework.
             continue
         reason = "another leaf has its name" if leaf.name in usable else _unusable(leaf.value)
         if reason is None:
@@ -42,7 +43,7 @@ def network_of(
             skipped.append((leaf.name, reason))
     named = Names({name: Called(tuple(leaf.value.shape)) for name, leaf in usable.items()})
     moved = {*named.all(follows)}
-    axes = {named.one(name): axis for name, axis in (channel_axes or {}).items()}
+    axes = named.keyed(channel_axes, "channel_axis")
     weights = [
         _weight(leaf, partial(tree.read, leaf.number), axes.get(name), follows=name in moved)
         for name, leaf in usable.items()

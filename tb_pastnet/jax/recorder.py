@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.checks import check_rate
 from tb_pastnet.jax.recorded_leaves import AxisOverrides, network_of
 from tb_pastnet.jax.state_causes import StateCauses
 from tb_pastnet.jax.tree import Tree, by_name, leaves
@@ -15,13 +17,14 @@ from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
 from tb_pastnet.record.overhead_timer import OUTSIDE
 from tb_pastnet.record.recording import EXIT_TIMEOUT
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
 Masks = Any
 """A pytree of booleans or arrays of 0 and 1, a prefix of one, or a function that makes it."""
 
 
+@answered
 class Recorder(ArrayRecorder):
     """Records per channel how far a pytree is from its past values, for the PastNet tab.
 
@@ -44,7 +47,7 @@ class Recorder(ArrayRecorder):
         past: what weights are compared with: "previous" (one step before), "record" (the previous
             record), "epoch" (the last call of `sync`), "initial" (the current values), or k (k
             steps before).
-        variables: the weights to record, as names or patterns such as "*/kernel". None: all.
+        variables: the weights to record, as names or patterns such as `"*/kernel"`. None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`.
         learning_rate: a number, or a function of the step that `record` gets. It may be passed to
             `record` instead.
@@ -102,11 +105,12 @@ class Recorder(ArrayRecorder):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[str] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         schedule = Schedule(every, past, initial_step, budget)
         self._tree = Tree(params)
+        check_rate(learning_rate)
         self._rate = learning_rate
         self._given_rate: Any = None
         self._causes = StateCauses(leaf.name for leaf in leaves(params))

@@ -1,1 +1,5 @@
 """Keras and TensorFlow: their source, held masks, the audit, past networks, clones, callbacks."""
+
+from tb_pastnet.keras.versions import check_versions
+
+check_versions()

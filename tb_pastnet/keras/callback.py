@@ -8,20 +8,23 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import PastNetError
 from tb_pastnet.keras.arrays.recorder import VariableRecorder
 from tb_pastnet.keras.model.walk import is_ready
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.keras.types import Probed, RateSource
+from tb_pastnet.keras.versions import check_model
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout, check_logdir
+from tb_pastnet.record.scalars import LogFunction
 
 
+@answered
 class PastNetCallback(keras.callbacks.Callback):
     """Records per channel how far the model is from its past values, for the PastNet tab.
 
@@ -33,14 +36,14 @@ class PastNetCallback(keras.callbacks.Callback):
 
     Args:
         logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it becomes the next free number of a training, as in a
-            tuner's `runs/{trial}`.
+            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training, as
+            in a tuner's `runs/{trial}`.
         every: a record is due when `step // every` grows, at the first step, and at the last step
             of a `fit` with a known number of batches.
         past: what weights are compared with, as for `Recorder`: "previous" is one execution before,
             "epoch" the end of the last epoch, "initial" the beginning of `fit`.
-        variables: the weights to record, as names, patterns such as "*/kernel", or variables. None:
-            all.
+        variables: the weights to record, as names, patterns such as `"*/kernel"`, or variables.
+            None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: the learning rate to record; None: the optimizer's.
         audit: whether each record compares weights held by `pastnet.Masks` or `trainable=False`
@@ -56,8 +59,8 @@ class PastNetCallback(keras.callbacks.Callback):
         exit_timeout: seconds that the program waits at its end for a store, as for `Recorder`.
 
     Raises:
-        InvalidArgument: `every`, `past` or `budget` is invalid. Settings that concern the model are
-            checked, and raise as in `Recorder`, when `fit` begins.
+        InvalidArgument: `logdir`, `every`, `past` or `budget` is invalid. Settings that concern the
+            model are checked, and raise as in `Recorder`, when `fit` begins.
 
     Example:
         >>> import tempfile, numpy as np
@@ -84,10 +87,11 @@ class PastNetCallback(keras.callbacks.Callback):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         super().__init__()
+        check_logdir(logdir)
         schedule.check(every, past, budget, probe_every)
         alerts.check(on_violation)
         scalars.check(log)
@@ -117,6 +121,11 @@ class PastNetCallback(keras.callbacks.Callback):
         self._uncounted = 0
         self._early = Failures()
         self._timer: OverheadTimer | None = None
+
+    def set_model(self, model: Any) -> None:
+        """See Keras. Raises InvalidArgument for what Keras can't train, as a module of PyTorch."""
+        check_model(model)
+        super().set_model(model)
 
     @noted("Could not begin to record")
     def _begin_fit(self) -> PastNetError | None:

@@ -8,23 +8,22 @@ TensorFlow, on its device.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.keras.measure.copies import Stack, TensorCopies, stacks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.strategies import workers, writes
-from tb_pastnet.record.numba_switch import layouts
+from tb_pastnet.record.array_copies import ArrayCopies
+from tb_pastnet.record.numba_switch import numba_kernels
 from tb_pastnet.record.source import Floats, Source, channel_order, in_order
 from tb_pastnet.record.weight import Array, Network
-
-if TYPE_CHECKING:
-    from tb_pastnet.record.array_copies import ArrayCopies
 
 
 class KerasSource(Source):
@@ -136,7 +135,8 @@ class KerasSource(Source):
 
 def fitting(every: Sequence[Stack]) -> list[Stack]:
     """The stacks that numba can measure, in TensorFlow's memory."""
-    layout_of = layouts("TensorFlow")
+    if numba_kernels("TensorFlow") is None:
+        return []
     fitted = [
         stack
         for stack in every
@@ -151,9 +151,10 @@ def fitting(every: Sequence[Stack]) -> list[Stack]:
 
 def fused_copies(fitted: Sequence[Stack], read: Callable[[], list[Any]]) -> ArrayCopies:
     """Past copies of stacks that numba measures."""
-    from tb_pastnet.record.array_copies import ArrayCopies
+    from tb_pastnet.core import kernels
 
-    return ArrayCopies([(stack.axis, len(stack.members)) for stack in fitted], read)
+    axes = [(stack.axis, len(stack.members)) for stack in fitted]
+    return ArrayCopies(axes, read, kernels)
 
 
 def reading(fitted: Sequence[Stack], rate: LearningRate) -> Callable[[], list[Any]]:

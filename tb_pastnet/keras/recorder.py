@@ -8,9 +8,10 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
-from tb_pastnet.keras.masks.carried import left_behind, masks_in
+from tb_pastnet.keras.masks.carried import given_masks, left_behind, masks_in
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.lora import with_effective
@@ -24,10 +25,11 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
 
+@answered
 class Recorder(Recording):
     """Records per channel how far a model is from its past values, for the PastNet tab.
 
@@ -42,16 +44,16 @@ class Recorder(Recording):
 
     Args:
         logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it becomes the next free number of a training, as in a
-            tuner's `runs/{trial}`.
+            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training, as
+            in a tuner's `runs/{trial}`.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
         every: a record is due when `step // every` grows, at the first step, and at the last if
             `expect_end` announces it.
         past: what weights are compared with: "previous" (one step before), "record" (the previous
             record), "epoch" (the last call of `sync`), "initial" (the current values), or k (k
             steps before).
-        variables: the weights to record, as names, patterns such as "*/kernel", or variables. None:
-            all.
+        variables: the weights to record, as names, patterns such as `"*/kernel"`, or variables.
+            None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: a number, a variable, an optimizer or a list of them, a Keras schedule or a
             function. None: the optimizers that the model holds. With several, each weight has the
@@ -64,12 +66,12 @@ class Recorder(Recording):
             the values at which they were held. That takes one more copy of these weights.
         probe: a fixed batch, or a tuple of arguments, to call the model with: each record also has
             how far its outputs, and those of its layers, are from those with the past values. See
-            `docs/past_networks.md`. While a record is made this takes up to one more copy of the
-            weights, and the time of two evaluations.
+            `docs/how_to/past_networks.md`. While a record is made this takes up to one more copy of
+            the weights, and the time of two evaluations.
         probe_every: records from one evaluation of the probe to the next.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
             beyond it are left out and count as thinned. None: no limit. Changes of masks and the
-            audit are never left out. See `docs/overhead.md`.
+            audit are never left out. See `docs/benchmarks/overhead.md`.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
@@ -116,7 +118,7 @@ class Recorder(Recording):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()
@@ -125,9 +127,8 @@ class Recorder(Recording):
         recorded = network_of(TFWeight, found, shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
         source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
-        within = masks_in(model, recorded.weights)
-        given = None if masks is None else masks.state
-        tables = within if given is None else (lambda: given)
+        weights = recorded.weights
+        tables = masks_in(model, weights) if masks is None else given_masks(masks, weights)
         audited: Audit | None = None
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)

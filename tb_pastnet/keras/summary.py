@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import channel_statistics, quantize_statistics
 from tb_pastnet.errors import InvalidArgument
@@ -18,6 +19,7 @@ from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.types import Tensor, TensorLike
 
 
+@answered
 def channels(
     name: str,
     current: TensorLike,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.axes import channel_axis as axis_of
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.names import Called, Names
@@ -17,14 +18,15 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
 from tb_pastnet.record.recording import EXIT_TIMEOUT
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.weight import Array, Network
+from tb_pastnet.record.weight import Array, Network, names_of
 
 Read = Callable[[], npt.ArrayLike]
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
 
 
+@answered
 class Recorder(ArrayRecorder):
     """Records per channel how far arrays are from past values, for the PastNet tab.
 
@@ -43,7 +45,7 @@ class Recorder(ArrayRecorder):
         past: what weights are compared with: "previous" (one step before), "record" (the previous
             record), "epoch" (the last call of `sync`), "initial" (the current values), or k (k
             steps before).
-        variables: the weights to record, as names or patterns such as "*/kernel". None: all.
+        variables: the weights to record, as names or patterns such as `"*/kernel"`. None: all.
         channel_axis: channel axes by name, for example `{"mix/weight": 0}`; the default is the last
             axis.
         learning_rate: a number, or a function of the step.
@@ -99,17 +101,17 @@ class Recorder(ArrayRecorder):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[str] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         schedule = Schedule(every, past, initial_step, budget)
-        network = _network(weights, variables, channel_axis or {}, follows)
+        network = _network(weights, variables, channel_axis, follows)
         super().__init__(
             logdir,
             RatedSource(network, learning_rate),
             schedule,
-            _by_name(network, masks),
-            _by_name(network, kept),
+            _by_name(network, masks, "masks"),
+            _by_name(network, kept, "kept"),
             audit=audit,
             on_violation=on_violation,
             log=log,
@@ -130,19 +132,24 @@ class Recorder(ArrayRecorder):
             UnknownName: a name fits no weight, or several.
         """
         network: Any = self._source.network
-        self._declare(_by_name(network, masks), _by_name(network, kept))
+        self._declare(_by_name(network, masks, "masks"), _by_name(network, kept, "kept"))
         self.observe()
 
 
 def _network(
     weights: Mapping[str, Read],
     variables: Iterable[str] | None,
-    axes: AxisOverrides,
+    axes: AxisOverrides | None,
     follows: Iterable[str],
 ) -> Network[ArrayWeight]:
+    if not isinstance(weights, Mapping):
+        raise InvalidArgument(
+            f"Could not record {weights!r:.60}: expected weights= a mapping of names to functions, "
+            f"got {type(weights).__name__}. Write {{'dense/kernel': lambda: kernel}}."
+        )
     named = Names({name: Called() for name in weights})
     moved = {*named.all(follows)}
-    given = {named.one(name): axis for name, axis in axes.items()}
+    given = named.keyed(axes, "channel_axis")
     everything = []
     for name, read in weights.items():
         value = _first(name, read)
@@ -182,6 +189,7 @@ def _read(name: str, read: Read, form: tuple[tuple[int, ...], str]) -> Array:
     return value
 
 
-def _by_name(network: Network[ArrayWeight], masks: Mapping[str, Any] | None) -> dict[str, Any]:
-    names = Names({weight.name: weight.called for weight in network.everything})
-    return {name: mask for wanted, mask in (masks or {}).items() for name in names.all(wanted)}
+def _by_name(
+    network: Network[ArrayWeight], masks: Mapping[str, Any] | None, argument: str
+) -> dict[str, Any]:
+    return names_of(network.everything).keyed(masks, argument)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import channel_states
+from tb_pastnet.core.checks import check_threshold
 from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.run_summary import RunSummary, summary_of, tallies_of
@@ -144,6 +145,7 @@ class _Kept:
 
 def figures_of(reader: RunReader, threshold: float) -> Figures:
     """Reads all layers of a run."""
+    check_threshold(threshold)
     kept = reader.kept(("figures", threshold), lambda: _count(reader, threshold))
     summary = summary_of(reader)
     pruned = summary.pruned.astype(np.float64)

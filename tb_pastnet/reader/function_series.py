@@ -264,6 +264,19 @@ class Function:
         probe: the batch of the last record, an entry for each input: `name`, `shape`, `dtype`,
             `digest`.
         changed: steps of the records whose batch differs from the one before, the first 256.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> function = pastnet.read(logdir).runs["."].function
+        >>> function.relative.shape  # no records: there was no probe
+        (0, 0)
     """
 
     def __init__(self, series: FunctionSeries) -> None:

@@ -35,6 +35,11 @@ class Lineage:
         first_step: the step of its first record, None if there is none.
         last_step: the step of its last record.
         closed: whether training ended normally there.
+
+    Example:
+        >>> lineage = Lineage("c228c1ba", 1, first_step=1, last_step=100, closed=True)
+        >>> lineage.last_step - lineage.first_step
+        99
     """
 
     id: str

@@ -1,9 +1,9 @@
 """Logs read back: runs, layers and their records as arrays and DataFrames.
 
 ```
-log = pastnet.read("runs")                  Log
-run = log.runs["a"]                         Run: steps, layers, overview(), violations, account, …
-layer = run.layers["conv1"]                 Layer: norm, relative_delta, states(), masks(), …
+log = pastnet.read("runs")                  Log: runs by name
+run = log["a"]                              Run: steps, layers, overview(), violations, account, …
+layer = run["conv1"]                        Layer: norm, relative_delta, states(), masks(), …
 bias = layer.variables["bias"]              Variable: the same of any variable
 ```
 """
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.core.findings import Finding
 from tb_pastnet.errors import InvalidArgument
@@ -29,15 +30,19 @@ from tb_pastnet.reader.file_source import FileSource
 from tb_pastnet.reader.function_series import Function
 from tb_pastnet.reader.lineage_heads import Lineage
 from tb_pastnet.reader.named import Named
+from tb_pastnet.reader.notebook_html import log_html, run_html
 from tb_pastnet.reader.overview import Overview
 from tb_pastnet.reader.records import Layer, Variable, variables_of
 from tb_pastnet.reader.run_findings import findings_of
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import stacked, to_dataframe
+from tb_pastnet.reader.threads import Progress, unseen
 from tb_pastnet.reader.violation_list import Violation
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
@@ -47,6 +52,8 @@ CEILING = 1 << 30
 
 class Run:
     """One run. Small facts are read at once, the records when they are accessed.
+
+    `run["conv1"]` is `run.layers["conv1"]`.
 
     Attributes:
         name: its directory below the log directory, `.` for that itself.
@@ -61,7 +68,7 @@ class Run:
         skipped: variables that were not recorded, and why.
         account: what became of its due records: `offered` is the sum of the other numbers.
         overhead: the recording overhead, all lineages together; None if not recorded, as in a log
-            of summary calls. See `docs/overhead.md`.
+            of summary calls. See `docs/benchmarks/overhead.md`.
     """
 
     def __init__(self, reader: RunReader) -> None:
@@ -83,6 +90,18 @@ class Run:
         """The layers in forward order, by id; any unique end of an id finds its layer."""
         layers = {layer.id: Layer(self._reader, layer) for layer in self._reader.run.layers}
         return Named(layers, "layer", "the model")
+
+    def __getitem__(self, layer: str) -> Layer:
+        return self.layers[layer]
+
+    def __contains__(self, layer: object) -> bool:
+        return layer in self.layers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.layers)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.layers)
 
     @cached_property
     def variables(self) -> Named[Variable]:
@@ -159,6 +178,38 @@ class Run:
         """
         return tuple(findings_of([self._reader], threshold))
 
+    def plot(
+        self,
+        threshold: float = THRESHOLD,
+        *,
+        layers: Sequence[str] | None = None,
+        dark: bool = False,
+        axes: Axes | None = None,
+    ) -> Figure:
+        """Draws the states of channels over the steps, a strip a layer; needs Matplotlib.
+
+        The strips are those of the Network view: the height of a colour is a share of channels,
+        and reactivated, violated and non-finite channels always keep a pixel. Reads all layers.
+
+        Args:
+            threshold: as for `overview`; the scale of relative changes begins there.
+            layers: names of those to draw, from the top; None: all.
+            dark: whether to take the colours of the dark theme.
+            axes: where to draw; None: a new figure.
+
+        Returns:
+            The figure: notebooks show it, and `savefig` writes it.
+
+        Raises:
+            ImportError: Matplotlib isn't installed.
+            InvalidArgument: nothing is recorded, or `layers` is empty.
+            UnknownName: a name in `layers` fits no layer, or several.
+        """
+        from tb_pastnet.reader.plots import plot_run  # only here: it imports Matplotlib
+
+        chosen = None if layers is None else [layer.id for layer in self.layers.chosen(layers)]
+        return plot_run(figures_of(self._reader, threshold), chosen, dark, axes)
+
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """Returns the overview, one row per record and layer. See `Overview.to_dataframe`.
 
@@ -176,9 +227,14 @@ class Run:
         layers = len(self._reader.run.layers)
         return f"Run({self.name!r}, {len(steps):,} records{span}, {layers:,} layers)"
 
+    def _repr_html_(self) -> str:
+        return run_html(self)
 
-class Log:
-    """All runs of a log directory, as they were when it was opened.
+
+class Log(Mapping[str, Run]):
+    """All runs of a log directory by name, as they were when it was opened.
+
+    `log["a"]` is `log.runs["a"]`.
 
     Attributes:
         logdir: the directory.
@@ -187,12 +243,30 @@ class Log:
 
     Raises:
         UnreadableLog: it isn't a directory, or the store can't be used.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> print(pastnet.read(logdir))
+        Log('...', 1 run)
+          Run('.', 3 records, steps 1 to 3, 1 layers)
     """
 
-    def __init__(self, logdir: str | os.PathLike[str]) -> None:
+    def __init__(self, logdir: str | os.PathLike[str], progress: Progress = unseen) -> None:
+        if not isinstance(logdir, str | os.PathLike):
+            raise InvalidArgument(
+                f"Could not read a log: expected logdir= a path, got {logdir!r:.60}. Give the "
+                f"directory that training wrote to, or one above it."
+            )
         self.logdir = os.fspath(logdir)
         source = FileSource(logdir)
-        store = Store(source, CEILING, fresh_for=math.inf)
+        store = Store(source, CEILING, fresh_for=math.inf, progress=progress)
         catalog = store.catalog(LOCAL)
         self.store = store
         self._readers = {name: store.reader(LOCAL, run) for name, run in catalog.runs.items()}
@@ -200,6 +274,18 @@ class Log:
         self.runs: Named[Run] = Named(runs, "run", "the log directory")
         unopened = [f"Files that can't be opened: {source.unopened}"] if source.unopened else []
         self.warnings: tuple[str, ...] = (*catalog.warnings, *unopened)
+
+    def __getitem__(self, name: str) -> Run:
+        return self.runs[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.runs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
 
     def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
         """Finds what is worth knowing about all runs, most important first. Reads all layers.
@@ -229,11 +315,21 @@ class Log:
         return stacked(tables, "run") if tables else to_dataframe({})
 
     def __repr__(self) -> str:
-        lines = [f"Log({self.logdir!r}, {len(self.runs)} runs)"]
+        runs = f"{len(self.runs)} run{'' if len(self.runs) == 1 else 's'}"
+        lines = [f"Log({self.logdir!r}, {runs})"]
         lines += [f"  {run!r}" for run in self.runs.values()]
+        if not (self.runs or self.warnings):
+            lines.append("  no run: give the directory that training wrote to, or one above it")
         return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
 
+    def _repr_html_(self) -> str:
+        return log_html(self)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.runs)
+
+
+@answered
 def read(logdir: str | os.PathLike[str]) -> Log:
     """Opens a log directory, or one above several. It needs neither TensorFlow nor TensorBoard.
 
@@ -243,7 +339,7 @@ def read(logdir: str | os.PathLike[str]) -> Log:
 
     Args:
         logdir: a local directory, or one in a store such as "s3://bucket/runs", which is copied to
-            a temporary directory first. See `docs/stores.md`.
+            a temporary directory first. See `docs/how_to/stores.md`.
 
     Returns:
         The log.
@@ -255,7 +351,7 @@ def read(logdir: str | os.PathLike[str]) -> Log:
         >>> import tempfile
         >>> import tb_pastnet as pastnet
         >>> with tempfile.TemporaryDirectory() as logdir:
-        ...     len(pastnet.read(logdir).runs)
+        ...     len(pastnet.read(logdir))
         0
     """
     return Log(logdir)

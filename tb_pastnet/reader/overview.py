@@ -64,6 +64,19 @@ class Overview:
         prunable_weights: int64 (layers,), weights that can be pruned: of kernels, and of every
             variable that ever was pruned. A variable that two layers share counts in the first.
         accounts: for each layer, the account of its main variable's records.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> overview = pastnet.read(logdir).runs["."].overview()
+        >>> overview.layers, overview.moving[-1].tolist(), overview.settled[-1].tolist()
+        (('dense',), [1], [2])
     """
 
     def __init__(self, figures: Figures) -> None:

@@ -12,19 +12,22 @@ import numpy.typing as npt
 
 from tb_pastnet.core import statistics
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.channel_states import NAMES, STATE, THRESHOLD, VIOLATED
+from tb_pastnet.core.channel_states import NAMES, STATE, THRESHOLD, VIOLATED, States
 from tb_pastnet.core.channel_states import relative_delta as delta_codes
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.format import description
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.layer_view import record_columns
 from tb_pastnet.reader.named import Named
+from tb_pastnet.reader.notebook_html import records_html
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.store import MOST_ELEMENTS, RunReader
 from tb_pastnet.reader.tables import Columns, to_dataframe
 from tb_pastnet.reader.violation_list import Violation
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
@@ -109,7 +112,7 @@ class Records:
 
     @property
     def delta_max(self) -> Floats:
-        """float64 (records, channels), the largest |w − w_past|."""
+        """float64 (records, channels), the largest `|w − w_past|`."""
         return self._statistic(statistics.DELTA_MAX)
 
     @property
@@ -140,7 +143,7 @@ class Records:
     @property
     def violated(self) -> Flags:
         """Whether held weights had changed: bool (records, channels)."""
-        flags: Flags = (self._reader.states(self._name, THRESHOLD) & np.uint8(VIOLATED)) != 0
+        flags: Flags = (self._codes(THRESHOLD) & np.uint8(VIOLATED)) != 0
         return flags
 
     def states(self, threshold: float = THRESHOLD) -> npt.NDArray[np.str_]:
@@ -154,8 +157,7 @@ class Records:
             str (records, channels): "moving", "reactivated", "settled", "frozen", "pruned" or
             "following".
         """
-        states = self._reader.states(self._name, threshold) & np.uint8(STATE)
-        names: npt.NDArray[np.str_] = _NAMES[states]
+        names: npt.NDArray[np.str_] = _NAMES[self._codes(threshold) & np.uint8(STATE)]
         return names
 
     def masks(self, step: int | None = None) -> MasksAt:
@@ -200,7 +202,44 @@ class Records:
 
     def columns(self, threshold: float = THRESHOLD) -> Columns:
         """The columns of `to_dataframe` as arrays, without pandas; texts as `Labels`."""
-        return record_columns(self._series(), self._reader.states(self._name, threshold))
+        return record_columns(self._series(), self._codes(threshold))
+
+    def plot(
+        self,
+        threshold: float = THRESHOLD,
+        *,
+        mode: str = "both",
+        dark: bool = False,
+        axes: Axes | None = None,
+    ) -> Figure:
+        """Draws the channels over the steps, as the Layer view does; needs Matplotlib.
+
+        A pixel with several records or channels shows their largest change and most frequent
+        state; reactivated, violated and non-finite channels always keep a pixel.
+
+        Args:
+            threshold: as for `states`; the scale of relative changes begins there.
+            mode: "both" draws states, with relative changes where channels move; "state" only
+                states, "delta" only relative changes.
+            dark: whether to take the colours of the dark theme.
+            axes: where to draw; None: a new figure.
+
+        Returns:
+            The figure: notebooks show it, and `savefig` writes it.
+
+        Raises:
+            ImportError: Matplotlib isn't installed.
+            InvalidArgument: nothing is recorded, or the mode is unknown.
+        """
+        from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
+
+        run, states, delta = self._reader.run.name, self._codes(threshold), self.relative_delta
+        return plot_channels(
+            run, self._name, self.steps, states, delta, threshold, mode, dark, axes
+        )
+
+    def _codes(self, threshold: float) -> States:
+        return self._reader.states(self._name, threshold)
 
     def _mask(self, mask: str, step: int) -> Flags | None:
         is_known, flags = self._reader.mask_in_force(self._name, mask, step)
@@ -223,6 +262,21 @@ class Variable(Records):
         name: its own name, such as "kernel".
         layer: the id of its layer.
         dtype: its dtype's name, empty in a log of summary calls.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> kernel = pastnet.read(logdir).runs["."].variables["kernel"]
+        >>> kernel
+        Variable('dense/kernel', shape (2, 3), 3 channels)
+        >>> kernel.changed[-1].tolist()  # the share of the weights of each channel
+        [1.0, 0.0, 0.0]
     """
 
     def __init__(self, reader: RunReader, variable: description.VariableEntry) -> None:
@@ -235,6 +289,10 @@ class Variable(Records):
     def __repr__(self) -> str:
         return f"Variable({self.id!r}, shape {self.shape}, {self.channels:,} channels)"
 
+    def _repr_html_(self) -> str:
+        title = f"Variable {self.id} of run {self._reader.run.name}"
+        return records_html(title, self, self._codes(THRESHOLD))
+
 
 class Layer(Records):
     """A layer; its records are those of its main variable, mostly its kernel.
@@ -246,6 +304,21 @@ class Layer(Records):
         type: its class, such as "Conv2D".
         variable: the id of its main variable, by which the tab draws it.
         variables: all its recorded variables, by id.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> layer = pastnet.read(logdir).runs["."].layers["dense"]
+        >>> layer.relative_delta[-1].tolist()
+        [1.0, 0.0, 0.0]
+        >>> layer.states()[-1].tolist()
+        ['moving', 'settled', 'settled']
     """
 
     def __init__(self, reader: RunReader, layer: description.LayerEntry) -> None:
@@ -259,6 +332,11 @@ class Layer(Records):
 
     def __repr__(self) -> str:
         return f"Layer({self.id!r}, {self.type}, {self.channels:,} channels of {self.variable!r})"
+
+    def _repr_html_(self) -> str:
+        kind = f", {self.type}" if self.type else ""
+        title = f"Layer {self.id}{kind}, by {self.variable}, of run {self._reader.run.name}"
+        return records_html(title, self, self._codes(THRESHOLD))
 
 
 def variables_of(reader: RunReader, names: tuple[str, ...]) -> Named[Variable]:

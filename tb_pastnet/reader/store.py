@@ -14,6 +14,7 @@ import numpy as np
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import channel_states
+from tb_pastnet.core.checks import check_threshold
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series
@@ -43,7 +44,7 @@ from tb_pastnet.reader.state_series import (
     make_state_series,
 )
 from tb_pastnet.reader.tensorboard_source import TensorBoardSource
-from tb_pastnet.reader.threads import Value, in_threads
+from tb_pastnet.reader.threads import Progress, Value, in_threads, unseen
 from tb_pastnet.reader.violation_list import MOST, Violation, join_violations, mark
 
 CEILING = 320 << 20
@@ -66,7 +67,8 @@ class Store:
     """Reads and caches our data from a source, up to a number of bytes. Thread-safe.
 
     There are two caches: `large` for recent results, `small` for small results of much work, which
-    nothing large evicts. One listing serves all requests for `fresh_for` seconds.
+    nothing large evicts. One listing serves all requests for `fresh_for` seconds. `progress` shows
+    how far the records of a run are read.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class Store:
         data: tb_provider.DataProvider | SeriesSource,
         ceiling: int = CEILING,
         fresh_for: float = FRESH_FOR,
+        progress: Progress = unseen,
     ) -> None:
+        self.progress = progress
         self.source = data if isinstance(data, SeriesSource) else TensorBoardSource(data)
         small = int(ceiling * _SMALL)
         self.large = Cache(ceiling - small)
@@ -226,6 +230,7 @@ class RunReader:
 
     def states(self, variable: str, threshold: float) -> channel_states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
+        check_threshold(threshold)
         return self.marked(self.state_series(variable), variable, threshold)
 
     def marked(self, series: StateSeries, variable: str, threshold: float) -> channel_states.States:
@@ -247,7 +252,9 @@ class RunReader:
         def read(group: Sequence[str]) -> list[Value]:
             return [make(variable, series) for variable, series in self._read(group, rows)]
 
-        for results in in_threads(read, grouped(variables, self._cells, CELLS_A_CALL)):
+        groups = list(grouped(variables, self._cells, CELLS_A_CALL))
+        text = f"Reading {self.run.name}"
+        for results in self.store.progress(in_threads(read, groups), text, len(groups)):
             yield from results
 
     def kept_each(

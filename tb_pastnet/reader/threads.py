@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import islice
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -18,6 +18,19 @@ THREADS = min(4, os.cpu_count() or 1)
 
 
 _own = threading.local()
+
+
+class Progress(Protocol):
+    """Shows how far something is."""
+
+    def __call__(self, items: Iterable[Item], text: str, total: int) -> Iterable[Item]:
+        """The same items, counted as they are taken; `text` says what is done with them."""
+
+
+def unseen(items: Iterable[Item], text: str, total: int) -> Iterable[Item]:
+    """A progress that isn't shown."""
+    del text, total
+    return items
 
 
 def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:

@@ -33,7 +33,7 @@ class Violation:
         last_step: the step of the last one.
         elements: how many of the held weights differ at the last one.
         held: how many weights of the channel were held.
-        largest: the largest |w - held value|; infinite if that isn't finite.
+        largest: the largest `|w - held value|`; infinite if that isn't finite.
         cause: the likely cause, such as "weight_decay", "momentum" or "unknown".
         text: the violation in one sentence.
     """

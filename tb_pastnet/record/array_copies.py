@@ -1,4 +1,4 @@
-"""Past copies as arrays, compared by numba: for float32 weights in the memory of this machine.
+"""Past copies as arrays: of float32 weights in the memory of this machine.
 
 Each weight is read once, together with its past value, which is replaced in the same pass: 12 bytes
 per weight, at about memory speed.
@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
+from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.kernels import DELTA_NORM, finish
 from tb_pastnet.core.memory_layout import Cut, MemoryLayout, Rows, Values, layout_of, united
 from tb_pastnet.core.parallel import processors, together
-from tb_pastnet.core.statistics import CHANGED
+from tb_pastnet.core.statistics import CHANGED, DELTA_NORM
 
 _PIECE = 1 << 18
 """The number of elements that is worth another thread."""
@@ -32,11 +32,15 @@ class ArrayCopies:
 
     `axes` describe, for each array from `read`, how its members split into channels, and how many
     of them follow one another in it. `read` returns views of the current values, C-contiguous
-    float32, which are released at once. Raises ValueError if `layout_of` has no layout.
+    float32, which are released at once. `kernels` compares them: `core.kernels`, or
+    `core.plain_kernels`. Raises ValueError if `layout_of` has no layout.
     """
 
     def __init__(
-        self, axes: Sequence[tuple[ChannelAxis, int]], read: Callable[[], Sequence[Values]]
+        self,
+        axes: Sequence[tuple[ChannelAxis, int]],
+        read: Callable[[], Sequence[Values]],
+        kernels: ModuleType,
     ) -> None:
         self._axes = [axis for axis, _ in axes]
         layouts = [layout_of(axis, members) for axis, members in axes]
@@ -44,6 +48,7 @@ class ArrayCopies:
         if len(self._layouts) < len(layouts):
             raise ValueError("expected channels that are side by side, got others")
         self._read = read
+        self._kernels = kernels
         # The largest first: threads then end at about the same time.
         self._cuts = sorted(
             (
@@ -69,14 +74,14 @@ class ArrayCopies:
         values = self._values()
 
         def measure(number: int, part: Cut) -> Rows:
-            layout = self._layouts[number]
-            return layout.measure(values[number], self._past[number], part, replace=replace)
+            arrays = values[number], self._past[number]
+            return self._layouts[number].measure(self._kernels, *arrays, part, replace=replace)
 
         parts: list[list[Rows]] = [[] for _ in self._axes]
         for (number, _), rows in zip(self._cuts, self._each(measure), strict=True):
             parts[number].append(rows)
         results = [
-            _finished(united(own), axis.elements)
+            self._finished(united(own), axis.elements)
             for own, axis in zip(parts, self._axes, strict=True)
         ]
         return np.concatenate(results, axis=1)
@@ -98,6 +103,16 @@ class ArrayCopies:
         large = len(self._cuts) > len(self._axes)
         return together(actions) if large else [action() for action in actions]
 
+    def _finished(self, rows: Rows, elements: int) -> Floats:
+        """From sums to statistics, (6, all channels), float32 where the largest norm fits."""
+        rows = rows.reshape(len(rows), -1)
+        result = np.empty(rows.shape, np.float32)
+        if self._kernels.finish(rows, elements, result):
+            return result
+        np.sqrt(rows[: DELTA_NORM + 1], out=rows[: DELTA_NORM + 1])
+        rows[CHANGED] /= elements
+        return rows
+
 
 def _parts(layout: MemoryLayout) -> int:
     rows, columns = layout.shape
@@ -107,14 +122,3 @@ def _parts(layout: MemoryLayout) -> int:
 def _size(layout: MemoryLayout, cut: Cut) -> int:
     lengths = zip(cut, layout.shape, strict=True)
     return prod(len(range(*part.indices(length))) for part, length in lengths)
-
-
-def _finished(rows: Rows, elements: int) -> Floats:
-    """From sums to statistics, (6, all channels), float32 if the largest norm fits."""
-    rows = rows.reshape(len(rows), -1)
-    result = np.empty(rows.shape, np.float32)
-    if finish(rows, elements, result):
-        return result
-    np.sqrt(rows[: DELTA_NORM + 1], out=rows[: DELTA_NORM + 1])
-    rows[CHANGED] /= elements
-    return rows

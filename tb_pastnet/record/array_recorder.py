@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.checks import check_rate
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
@@ -17,7 +18,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network, Weight
@@ -66,6 +67,7 @@ class RatedSource(ArraySource):
         process: int = 0,
         processes: int = 1,
     ) -> None:
+        check_rate(rate)
         self._rate = rate
         self.packages = packages
         self._processes = processes
@@ -115,7 +117,7 @@ class ArrayRecorder(Recording):
         causes: CauseFinder | None = None,
         audit: bool = True,
         on_violation: Wish = LOG,
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         self._weights: dict[str, Any] = {each.name: each for each in source.network.weights}

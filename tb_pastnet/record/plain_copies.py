@@ -1,4 +1,4 @@
-"""Past copies as arrays, compared by NumPy: for weights that numba can't measure."""
+"""Past copies as arrays, compared by the definition: of weights that no kernel can measure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.statistics import NONFINITE, channel_statistics
+from tb_pastnet.core.statistics import VALUE_ROWS, channel_statistics
 from tb_pastnet.record.weight import Array, Weight
 
 
@@ -32,7 +32,7 @@ class PlainCopies:
             parts.append(channel_statistics(value, self._past[number], weight.axis))
             if replace:
                 self._past[number] = np.array(value)
-        return np.concatenate(parts, axis=1)[: NONFINITE + 1]
+        return np.concatenate(parts, axis=1)[:VALUE_ROWS]
 
     def past(self) -> list[Array]:
         """The past values. Later copies leave them as they are."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,16 @@ import numpy.typing as npt
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format.files import base_name
 from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
-from tb_pastnet.record.failures import Failures, reason_of
+from tb_pastnet.record.failures import LOGGER, Failures, reason_of
 from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
 from tb_pastnet.record.record import Probing, Record
-from tb_pastnet.record.scalars import Log, Scalars
+from tb_pastnet.record.scalars import LogFunction, Scalars
 from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
@@ -30,6 +33,12 @@ Own = TypeVar("Own", bound="Recording")
 
 EXIT_TIMEOUT = 60.0
 """Seconds that the program waits at its end for a store."""
+
+
+_WENT_BACK = (
+    "Step %s was recorded after step %s: records from there on are replaced, as after restoring a "
+    "checkpoint. Count steps through all epochs, or call restart(step) where training goes back."
+)
 
 
 class Recording:
@@ -44,7 +53,8 @@ class Recording:
         alerts: the reaction to violations.
 
     Raises:
-        InvalidArgument: `on_violation="stop"`, and other processes train the same network.
+        InvalidArgument: `logdir` isn't a path, or is the directory of a lineage; or
+            `on_violation="stop"`, and other processes train the same network.
         UnwritableLog: the log directory can't be made or written.
     """
 
@@ -57,9 +67,10 @@ class Recording:
         failures: Failures,
         probe: Probing | None = None,
         on_violation: Wish = LOG,
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
+        logdir = check_logdir(logdir)
         self._source = source
         self._schedule = schedule
         self.meter = self._timer = schedule.timer
@@ -80,12 +91,12 @@ class Recording:
         self.records = 0
         self._masks_part = schedule.timer.part(MASKS)
         self._sink: Sink | None = None
-        self._closed = False
+        self._closed = self._went_back = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
             self._lineage = Lineage.first(
-                os.fspath(logdir),
+                logdir,
                 source,
                 probe,
                 lambda: tracker.origin,
@@ -102,7 +113,7 @@ class Recording:
     def overhead(self) -> Overhead:
         """The recording overhead since this lineage began, without bytes.
 
-        The log has it too: see `docs/overhead.md`.
+        The log has it too: see `docs/benchmarks/overhead.md`.
         """
         return self._timer.totals.overhead()
 
@@ -138,6 +149,8 @@ class Recording:
 
     def follow(self, step: int) -> None:
         """What `record` does, for callers that time it themselves: the callback at each step."""
+        if self._closed:
+            self._failures.add("Could not make a record: the Recorder is closed, make a new one")
         if self._idle:
             return
         try:
@@ -217,6 +230,7 @@ class Recording:
             self._lineage.close()
         else:
             self._sink.close(timeout)
+            LOGGER.info("%s", self.summary)
         self._lineage.lock.release()
 
     def __enter__(self: Own) -> Own:
@@ -232,6 +246,9 @@ class Recording:
             return
         if self._schedule.goes_back(step):
             # The values that this step came from are unknown, so it has nothing to compare with.
+            if not self._went_back:
+                self._went_back = True
+                LOGGER.warning(_WENT_BACK, step, self._schedule.last)
             self._restart(step)
             return
         if self._sink is None:
@@ -371,6 +388,18 @@ class Recording:
         return self._lineage.sink(
             self._schedule, self._tracker, self._failures, self._timer.totals, resumed=resumed
         )
+
+
+def check_logdir(logdir: Any) -> str:
+    """The path of a run's directory; raises InvalidArgument where it can't be one."""
+    with suppress(TypeError):
+        path = os.fspath(logdir)
+        if isinstance(path, str) and parse_run(base_name(path)) is None:
+            return path
+    raise InvalidArgument(
+        f"Could not record: expected logdir= the path of the run's own directory, got "
+        f"{logdir!r:.100}. Write logdir='runs/a'."
+    )
 
 
 def check_exit_timeout(exit_timeout: float) -> float:

@@ -18,7 +18,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.record import Record
 from tb_pastnet.record.weight import Network, Weight
 
-Log = Callable[[dict[str, float], int], object]
+LogFunction = Callable[[dict[str, float], int], object]
 """A function that gets the numbers of a record, by name, and its step."""
 
 _STATES = channel_states.NAMES[1:]
@@ -32,7 +32,7 @@ class Scalars:
     numbers are left out, and a layer's state until it occurs.
     """
 
-    def __init__(self, log: Log, network: Network[Weight], failures: Failures) -> None:
+    def __init__(self, log: LogFunction, network: Network[Weight], failures: Failures) -> None:
         self._log = log
         self._failures = failures
         places = {weight.name: place for place, weight in enumerate(network.weights)}

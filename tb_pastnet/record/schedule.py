@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from contextlib import suppress
+from operator import index
 from typing import Any, NamedTuple
 
+from tb_pastnet.core.checks import is_number, is_whole
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.overhead_timer import OverheadTimer
@@ -60,9 +62,10 @@ class Schedule:
         probe_every: int = 1,
     ) -> None:
         check(every, past, budget, probe_every)
-        self.probe_every = probe_every
-        self.every = every
-        self.past = past
+        start = check_start(start)
+        self.probe_every = int(probe_every)
+        self.every = every = int(every)
+        self.past = past = past if isinstance(past, str) else int(past)
         self.timer = OverheadTimer() if timer is None else timer
         self._budget = None if budget is None else Budget(float(budget), self.timer)
         lag = past if isinstance(past, int) else 1
@@ -247,33 +250,46 @@ def _of_records(cost: Overhead) -> float:
     return cost.records + cost.copies + cost.probe
 
 
-def check(every: object, past: object, budget: Any, probe_every: object = 1) -> None:
+def check(every: Any, past: Any, budget: Any, probe_every: Any = 1) -> None:
     """Raises InvalidArgument for settings that can't be used."""
-    if not isinstance(probe_every, int) or isinstance(probe_every, bool) or probe_every < 1:
+    if not is_whole(probe_every) or probe_every < 1:
         raise InvalidArgument(
             f"Could not schedule the probe: expected probe_every= a whole number of records of at "
             f"least 1, got {probe_every!r}. Use probe_every=1 for each record."
         )
-    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+    if not is_whole(every) or every < 1:
         raise InvalidArgument(
             f"Could not schedule records: expected every= a whole number of at least 1, got "
             f"{every!r}. Use every=1 to record each step."
         )
-    if isinstance(past, int) and not isinstance(past, bool):
+    if is_whole(past):
         if not 1 <= past <= MOST_COPIES * every:
             raise InvalidArgument(
                 f"Could not schedule records: expected past= from 1 to {MOST_COPIES * every} steps "
                 f"with every={every}, got {past}. Each copy takes the memory of the weights: "
                 f"record less often to look back further."
             )
-    elif past not in NAMED:
+    elif not isinstance(past, str) or past not in NAMED:
         raise InvalidArgument(
             f"Could not schedule records: expected past= one of {', '.join(map(repr, NAMED))} or a "
             f"number of steps, got {past!r}. Use the default, 'previous'."
         )
-    is_share = isinstance(budget, Real) and 0 < budget < 1  # type: ignore[operator]
+    is_share = is_number(budget) and 0 < budget < 1
     if budget is not None and not is_share:
         raise InvalidArgument(
             f"Could not schedule records: expected budget= a share of the training's time above 0 "
             f"and below 1, got {budget!r}. Use budget=0.01 for 1 %, or None for no limit."
         )
+
+
+def check_start(initial_step: Any) -> int | None:
+    """The step of the values now, of a framework's own type, too; raises InvalidArgument."""
+    if initial_step is None:
+        return None
+    with suppress(TypeError):
+        if (step := index(initial_step)) >= 0:
+            return step
+    raise InvalidArgument(
+        f"Could not schedule records: expected initial_step= a whole number from 0 on, got "
+        f"{initial_step!r:.60}. Use the step of the checkpoint, or leave it out."
+    )

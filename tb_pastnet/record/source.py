@@ -5,19 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core import plain_kernels
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.statistics import KEPT, NONFINITE, STATISTICS, TRAINABLE
-from tb_pastnet.record.numba_switch import layouts
+from tb_pastnet.core.memory_layout import layout_of
+from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE, VALUE_ROWS
+from tb_pastnet.record.array_copies import ArrayCopies
+from tb_pastnet.record.numba_switch import numba_kernels
 from tb_pastnet.record.plain_copies import PlainCopies
 from tb_pastnet.record.weight import Array, Network, Weight
-
-if TYPE_CHECKING:
-    from tb_pastnet.record.array_copies import ArrayCopies
 
 STACK_ELEMENTS = 1 << 16
 "Weights up to this size are measured together with others of their shape: a call takes longer "
@@ -92,25 +92,28 @@ class Source(ABC):
 class ArraySource(Source):
     """Past copies and statistics of weights in this machine's memory.
 
-    float32 weights are measured by numba if it is installed, small ones of one shape together;
-    others by NumPy. Views of them are released at once.
+    Weights of float32 or less are measured in one pass, small ones of one shape together, by numba
+    if it is installed; others one by one. Views of them are released at once.
     """
 
     def __init__(self, network: Network[Weight]) -> None:
         super().__init__(network)
-        layout_of = layouts("NumPy")
+        self._kernels = numba_kernels("NumPy") or plain_kernels
         stacks: dict[Any, list[int]] = {}
         rest: list[int] = []
         for number, weight in enumerate(network.weights):
             axis = weight.axis
-            if layout_of(axis, 1) is None or weight.effective().dtype != np.float32:
+            # Halves are exact in float32.
+            if layout_of(axis, 1) is None or not np.can_cast(weight.effective().dtype, np.float32):
                 rest.append(number)
                 continue
             small = axis.channels * axis.elements <= STACK_ELEMENTS
             stacks.setdefault((axis.view, axis.axes, None if small else number), []).append(number)
-        # Those measured by numba come first.
+        # Those measured in one pass come first.
         members = [*chain.from_iterable(stacks.values()), *rest]
-        self._stacks = [[network.weights[number] for number in stack] for stack in stacks.values()]
+        self._stacks: list[list[Any]] = [
+            [network.weights[number] for number in stack] for stack in stacks.values()
+        ]
         self._rest = [network.weights[number] for number in rest]
         self._places = np.argsort(members)
         self._order = channel_order([weight.axis for weight in network.weights], members)
@@ -138,10 +141,8 @@ class ArraySource(Source):
     def _new_copies(self) -> list[ArrayCopies | PlainCopies]:
         parts: list[ArrayCopies | PlainCopies] = []
         if self._stacks:
-            from tb_pastnet.record.array_copies import ArrayCopies
-
             axes = [(stack[0].axis, len(stack)) for stack in self._stacks]
-            parts.append(ArrayCopies(axes, self._read))
+            parts.append(ArrayCopies(axes, self._read, self._kernels))
         if self._rest:
             parts.append(PlainCopies(self._rest))
         return parts
@@ -149,9 +150,9 @@ class ArraySource(Source):
     def _read(self) -> list[Array]:
         # For a single weight a view, if the framework's memory is C-contiguous and on this machine.
         return [
-            np.ascontiguousarray(stack[0].effective())
+            np.ascontiguousarray(stack[0].effective(), np.float32)
             if len(stack) == 1
-            else np.stack([weight.effective() for weight in stack])
+            else np.stack([weight.effective() for weight in stack], dtype=np.float32)
             for stack in self._stacks
         ]
 
@@ -168,8 +169,8 @@ def in_order(parts: Sequence[Floats], order: Ints) -> Floats:
     stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     result = np.empty((len(STATISTICS), len(order)), stacked.dtype)
     # With mode "clip", NumPy writes in place.
-    np.take(stacked, order, axis=1, out=result[: NONFINITE + 1], mode="clip")
+    np.take(stacked, order, axis=1, out=result[:VALUE_ROWS], mode="clip")
     # What isn't measured here has no data.
-    result[NONFINITE + 1 :] = np.nan
+    result[VALUE_ROWS:] = np.nan
     result[[KEPT, TRAINABLE]] = 1
     return result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from tb_pastnet.format.overhead import Overhead
 
 
@@ -19,15 +21,15 @@ def summary_line(
 
     Example:
         >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
-        'PastNet: 1 record in runs/a, no violations, sparsity 50.0%, recording overhead 5.0%.'
-    """
-    parts = [f"{_counted(records, 'record')} in {logdir}"]
+        'PastNet: 1 record, no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
+    """  # noqa: E501 - a line in a terminal
+    parts = [_counted(records, "record")]
     parts.append(f"{_counted(violations, 'violation')}" if violations else "no violations")
     if sparsity > 0:
         parts.append(f"sparsity {sparsity:.1%}")
     if overhead.training > 0:
         parts.append(f"recording overhead {overhead.share:.1%}")
-    return f"PastNet: {', '.join(parts)}."
+    return f"PastNet: {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
 
 
 def nothing_recorded(logdir: str, steps: int, every: int) -> str:

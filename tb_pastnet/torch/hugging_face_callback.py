@@ -7,9 +7,11 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from tb_pastnet.torch.recorder import Recorder
+from tb_pastnet.core.arguments import answered
+from tb_pastnet.torch.recorder import Recorder, check_settings
 
 
+@answered
 class HuggingFaceCallback(TrainerCallback):
     """Records a training of `transformers.Trainer`, by its `state.global_step`.
 
@@ -21,6 +23,7 @@ class HuggingFaceCallback(TrainerCallback):
             `on_violation="stop"` training ends after the step.
 
     Raises:
+        UnknownArgument: `Recorder` has no such argument.
         InvalidArgument: when training begins, as `Recorder` does.
 
     Example:
@@ -31,6 +34,7 @@ class HuggingFaceCallback(TrainerCallback):
 
     def __init__(self, logdir: str | os.PathLike[str], **settings: Any) -> None:
         self.recorder: Recorder | None = None
+        check_settings("HuggingFaceCallback", settings)
         self._logdir, self._settings = logdir, settings
 
     def on_train_begin(

@@ -11,9 +11,11 @@ try:
 except ModuleNotFoundError:  # the package by its older name
     from pytorch_lightning import Callback
 
-from tb_pastnet.torch.recorder import Recorder
+from tb_pastnet.core.arguments import answered
+from tb_pastnet.torch.recorder import Recorder, check_settings
 
 
+@answered
 class LightningCallback(Callback):
     """Records a training of Lightning's Trainer, by its `global_step`, like its loggers.
 
@@ -26,6 +28,7 @@ class LightningCallback(Callback):
             `on_violation="stop"` training ends after the batch.
 
     Raises:
+        UnknownArgument: `Recorder` has no such argument.
         InvalidArgument: when training begins, as `Recorder` does.
 
     Example:
@@ -37,6 +40,7 @@ class LightningCallback(Callback):
     def __init__(self, logdir: str | os.PathLike[str], **settings: Any) -> None:
         super().__init__()
         self.recorder: Recorder | None = None
+        check_settings("LightningCallback", settings)
         self._logdir, self._settings = logdir, settings
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:

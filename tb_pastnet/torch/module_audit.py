@@ -17,7 +17,12 @@ from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, Held
-from tb_pastnet.record.audit.optimizer_facts import SAMPLE, Average, OptimizerCauses
+from tb_pastnet.record.audit.optimizer_facts import (
+    SAMPLE,
+    OptimizerCauses,
+    OptimizerFacts,
+    TrainingFacts,
+)
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.torch.module_tensor import local_of
@@ -80,7 +85,7 @@ def _is_frozen(layer: torch.nn.Module) -> bool:
     return layer.training and bool(flags) and not any(flags)
 
 
-class ModuleCauses(OptimizerCauses):
+class ModuleCauses(OptimizerCauses, TrainingFacts):
     """Finds causes from the observed steps; its own `TrainingFacts`."""
 
     def __init__(self, steps: OptimizerSteps) -> None:
@@ -136,9 +141,6 @@ class ModuleCauses(OptimizerCauses):
 
         return of
 
-    def step(self) -> None:
-        """See `TrainingFacts`: no compiled step stores what is trained."""
-
     def assigned(self, held: Any) -> int:
         """See `TrainingFacts`: writes in place, or of another tensor, while no gradient was left.
 
@@ -158,20 +160,9 @@ class ModuleCauses(OptimizerCauses):
         self._written[name] = now
         return self._assigned[name]
 
-    def constrained(self, held: Any) -> bool:
-        """See `TrainingFacts`: torch has no constraints."""
-        return False
 
-    def elsewhere(self, held: Any) -> bool:
-        """See `TrainingFacts`: in torch, an optimizer has no owner."""
-        return False
-
-
-class _TorchOptimizerFacts:
+class _TorchOptimizerFacts(OptimizerFacts):
     """The `OptimizerFacts` of one group of an optimizer."""
-
-    applied = None
-    """None of our hooks holds anything."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, group: Group, steps: Steps) -> None:
         self.optimizer = optimizer
@@ -201,12 +192,6 @@ class _TorchOptimizerFacts:
 
     def decay(self, held: Held) -> float:
         return float(self._group.get("weight_decay") or 0)
-
-    def trains(self, held: Held) -> bool:
-        return True
-
-    def average(self, held: Held) -> Average | None:
-        return None
 
     def slots(self, held: Any, positions: Ints) -> dict[str, Array]:
         stored, chosen = held.weight.entry.stored, torch.from_numpy(positions)

@@ -78,6 +78,9 @@ class ModuleTensor:
 
     def value(self) -> Any:
         """The values that the module computes with now, not those of its last call."""
+        parameter = self.owner._parameters.get(self.key)
+        if parameter is not None:  # of most weights, at each record
+            return parameter
         made_of, mask = self.made_of, self.mask
         if made_of is None and mask is None:
             return self.stored
@@ -89,6 +92,9 @@ class ModuleTensor:
 
     def trained(self) -> bool:
         """Whether it, or a tensor that it is computed from, gets a gradient."""
+        parameter = self.owner._parameters.get(self.key)
+        if parameter is not None:  # of most weights, at each step
+            return bool(parameter.requires_grad)
         made_of = self.made_of
         if made_of is None:
             return bool(self.stored.requires_grad)

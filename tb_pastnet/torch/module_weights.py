@@ -97,7 +97,7 @@ def network_of(
             )
     names = Names({name: _called(entry) for name, entry in usable.items()})
     moved = {*names.all(spelled(follows))}
-    axes = {names.one(spelled(name)): axis for name, axis in (channel_axes or {}).items()}
+    axes = names.keyed(spelled(channel_axes), "channel_axis")
     weights = [
         _weight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
     ]
@@ -153,5 +153,7 @@ def spelled(wanted: Any) -> Any:
     if isinstance(wanted, str):
         return wanted.replace(".", "/") if "." in wanted else wanted
     if isinstance(wanted, list | tuple | set | frozenset):
-        return [spelled(each) for each in wanted]
+        return tuple(spelled(each) for each in wanted)
+    if isinstance(wanted, Mapping):
+        return {spelled(key): value for key, value in wanted.items()}
     return wanted

@@ -8,21 +8,24 @@ from typing import Any
 
 import torch
 
+from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
-from tb_pastnet.record.overhead_timer import RECORDS, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.overhead_timer import metered
+from tb_pastnet.record.recording import EXIT_TIMEOUT
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.spread.gathering import check_alike
+from tb_pastnet.record.spread.spread_recording import SpreadRecording
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import audit_of
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import masks_in
-from tb_pastnet.torch.spread_source import SpreadSource, check_alike
+from tb_pastnet.torch.spread_source import SpreadSource, measures_of
 from tb_pastnet.torch.spread_weights import is_sharded
 from tb_pastnet.torch.torch_source import TorchSource
 
@@ -30,7 +33,8 @@ Declared = Mapping[Any, Any]
 """By a user's name of a weight: a boolean for all of it, or a mask of 0 and 1 of its shape."""
 
 
-class Recorder(Recording):
+@arguments.answered
+class Recorder(SpreadRecording):
     """Records per channel how far a module is from its past values, for the PastNet tab.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
@@ -45,7 +49,7 @@ class Recorder(Recording):
 
     Args:
         logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
-            `docs/stores.md`. "{trial}" in it becomes the next free number of a training.
+            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training.
         model: a torch.nn.Module; one wrapped by DistributedDataParallel or `torch.compile` has the
             names of the module inside.
         optimizer: the optimizer, or a list of several: the learning rates of their groups are
@@ -56,14 +60,14 @@ class Recorder(Recording):
             record), "epoch" (the last call of `sync`), "initial" (the current values), or k (k
             steps before).
         variables: the weights to record, as keys of `state_dict`, names in the log, patterns such
-            as "*.weight", parameters or modules. None: all parameters and floating buffers.
+            as `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
         channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
         initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
             None: one less than the first recorded step.
         audit: whether each record compares weights that need no gradient bitwise with their values
             from when that was first seen. That takes one more copy of these weights.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
-            beyond it are left out. None: no limit. See `docs/overhead.md`.
+            beyond it are left out. None: no limit. See `docs/benchmarks/overhead.md`.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
@@ -112,7 +116,7 @@ class Recorder(Recording):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         failures = Failures()
@@ -121,15 +125,16 @@ class Recorder(Recording):
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         self._declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
-        self._spread: SpreadSource | None = None
+        self._spread = None
         source: TorchSource
         audited: Audit | None = None
         if any(map(is_sharded, recorded.weights)):
             check_alike(budget, on_violation, masks, kept)
             own = Schedule(every, past, initial_step)
-            self._spread = SpreadSource(model, recorded, self._steps, own, failures, audit=audit)
-            source, audited = self._spread, self._spread.audit
-            start = self._spread.agree(every, past, initial_step, audit)
+            spread = measures_of(model, recorded, self._steps, own, failures, audit=audit)
+            self._spread, audited = spread, spread.audit
+            source = SpreadSource(recorded, self._steps, spread)
+            start = spread.agree(every, past, initial_step, audit)
         else:
             source = TorchSource(recorded, self._steps)
             self._declare(masks, kept)
@@ -164,13 +169,12 @@ class Recorder(Recording):
         self.observe()
 
     def _declare(self, masks: Declared | None, kept: Declared | None) -> None:
-        declare(self._declared, self._by_name(masks), self._by_name(kept))
+        declare(self._declared, self._by_name(masks, "masks"), self._by_name(kept, "kept"))
 
-    def _by_name(self, masks: Declared | None) -> dict[str, Any]:
+    def _by_name(self, masks: Declared | None, argument: str) -> dict[str, Any]:
         return {
             name: mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else mask
-            for wanted, mask in (masks or {}).items()
-            for name in self._names.all(spelled(wanted))
+            for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 
     @metered("Could not look at held weights")
@@ -184,30 +188,7 @@ class Recorder(Recording):
     def follow(self, step: int) -> None:
         """See `Recording`. Calls without an update, as when GradScaler skips one, don't count."""
         if not self._steps.skipped():
-            if self._spread is not None:
-                with self._timer.part(RECORDS):
-                    self._spread.follow(int(step))
             super().follow(step)
-
-    @metered("Could not copy the past values")
-    def sync(self) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.sync()
-        super().sync()
-
-    @metered("Could not begin a new lineage")
-    def restart(self, initial_step: int) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.restart(initial_step)
-        super().restart(initial_step)
-
-    def expect_end(self, step: int) -> None:
-        """See `Recording`."""
-        if self._spread is not None:
-            self._spread.expect_end(step)
-        super().expect_end(step)
 
     def close(self, timeout: float | None = None) -> None:
         """Writes waiting records and the final account. Also runs when the program ends.
@@ -217,5 +198,9 @@ class Recorder(Recording):
         """
         self._steps.close()
         super().close(timeout)
-        if self._spread is not None:
-            self._spread.leave()
+
+
+def check_settings(shown: str, settings: Mapping[str, Any]) -> None:
+    """Raises UnknownArgument where what a callback hands on isn't an argument of `Recorder`."""
+    given_by_callbacks = ("logdir", "model", "optimizer", "initial_step")
+    arguments.check(shown, settings, arguments.names_of(Recorder, without=given_by_callbacks))

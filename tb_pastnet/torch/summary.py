@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from tensorboard.compat.proto.summary_pb2 import Summary
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import channel_statistics, quantize_statistics
 from tb_pastnet.errors import InvalidArgument
@@ -17,6 +18,7 @@ from tb_pastnet.record.messages import carry
 from tb_pastnet.torch.module_weights import array_of
 
 
+@answered
 def channels(
     writer: Any,
     name: str,

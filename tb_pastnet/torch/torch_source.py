@@ -7,15 +7,23 @@ from collections.abc import Collection, Mapping, Sequence
 import torch
 
 from tb_pastnet.record.source import ArraySource
-from tb_pastnet.record.weight import Network
-from tb_pastnet.torch.module_weights import TorchWeight
+from tb_pastnet.record.weight import Array, Network
+from tb_pastnet.torch.module_tensor import local_of
+from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, rate_of
 
 UNKNOWN = float("nan")
 
 
-class TorchSource(ArraySource):
-    """A network of torch. Past copies are in CPU memory, on whatever device it is trained."""
+class TensorSource(ArraySource):
+    """Statistics of tensors. Past copies are in CPU memory, on whatever device it is trained."""
+
+    def _read(self) -> list[Array]:
+        return [array_of(_stacked([each.entry.value() for each in own])) for own in self._stacks]
+
+
+class TorchSource(TensorSource):
+    """A network of torch, with the learning rates of its optimizers."""
 
     packages = ("torch",)
 
@@ -74,6 +82,16 @@ class TorchSource(ArraySource):
             rate_of(trained[weight.name][1]) if weight.name in trained else UNKNOWN
             for weight in firsts
         ]
+
+
+def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """One tensor of them, where they lie: from an accelerator one copy brings it to the host."""
+    if len(tensors) == 1:
+        return tensors[0]
+    with torch.no_grad():
+        own = [local_of(tensor) for tensor in tensors]
+        apart = len({tensor.device for tensor in own}) > 1
+        return torch.stack([tensor.cpu() for tensor in own] if apart else own)
 
 
 def is_first_worker() -> bool:

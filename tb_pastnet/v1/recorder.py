@@ -10,6 +10,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.checks import check_rate
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides
@@ -17,8 +19,9 @@ from tb_pastnet.keras.types import RateSource
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.masks.commands import wrong_masks
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.recording import Recording, check_logdir
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.schedule import check as check_schedule
 from tb_pastnet.v1.graph.layers import Chosen, network_in
@@ -27,6 +30,7 @@ from tb_pastnet.v1.masks.graph_audit import GraphAudit
 from tb_pastnet.v1.masks.graph_masks import Masks
 
 
+@answered
 class Recorder(Recording):
     """Records per channel how far a graph's variables are from their past values, for the tab.
 
@@ -93,6 +97,8 @@ class Recorder(Recording):
         budget: float | None = None,
     ) -> None:
         failures, schedule = Failures(), Schedule(every, past, None, budget)
+        if not isinstance(masks, Masks | None):
+            raise wrong_masks("record masks of a graph", f"a {type(masks).__name__}")
         self._site = GraphSession(graph) if masks is None else masks.site.of(graph)
         self._masks = masks
         # Variables without values in a new session begin in it.
@@ -152,6 +158,7 @@ class Recorder(Recording):
 
 def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:
     """Makes a function of the step that returns the learning rate; raises InvalidArgument."""
+    check_rate(source)
     if source is None:
         return lambda _: float("nan")
     if isinstance(source, int | float):
@@ -176,6 +183,7 @@ def _scalar(source: RateSource) -> Any:
     return tf.reshape(tf.cast(value, tf.float32), ())
 
 
+@answered
 class RecorderHook(tf.train.SessionRunHook):
     """Records the steps of a MonitoredTrainingSession, by its global step.
 
@@ -218,6 +226,7 @@ class RecorderHook(tf.train.SessionRunHook):
         audit: bool = True,
         budget: float | None = None,
     ) -> None:
+        check_logdir(logdir)
         check_schedule(every, past, budget)
         self.recorder: Recorder | None = None
         given = logdir, variables, every, past, channel_axis, learning_rate, masks, audit

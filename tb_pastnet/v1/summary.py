@@ -8,12 +8,14 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.summary import Compared
 from tb_pastnet.keras.types import TensorLike
 from tb_pastnet.v1.graph.graph_variables import graph_variable
 
 
+@answered
 def channels(
     name: str,
     current: TensorLike,

@@ -62,6 +62,11 @@ def test_every_answer_is_that_of_its_route(logdir: Path, tmp_path: Path) -> None
     }  # fmt: skip
 
 
+def test_it_carries_the_licenses_of_the_packages_in_the_page(logdir: Path, tmp_path: Path) -> None:
+    page = exported(logdir, tmp_path / "all.html")
+    assert f"<!--\n{(STATIC / 'notices.txt').read_text('utf-8')}-->" in page
+
+
 def test_the_modules_of_the_page_are_in_it_and_name_only_one_another(
     logdir: Path, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""docs/leaks.md shows the recipes that are tested, and there are enough of each kind."""
+"""docs/reference/leaks.md shows the recipes that are tested, and there are enough of each kind."""
 
 from __future__ import annotations
 

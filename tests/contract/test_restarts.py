@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tb_pastnet.format.events import read_events
 from tb_pastnet.reader.notes import AT_ONCE
 from tests import event_files as files
 from tests.both_loaders import in_both, the_run
+from tests.interpreter import Interpreter
 from tests.tensorboards import Board
 
 pytestmark = pytest.mark.promise("back_in_time")
@@ -141,31 +141,33 @@ def test_a_torn_tail_costs_itself(tmp_path: Path) -> None:
     assert header["account"]["shown"] == 32
 
 
-TRAINING = """
-import sys, time
+BEGIN = """
+import io, logging
 import numpy as np, keras
 import tb_pastnet as pastnet
+said = io.StringIO()
+logging.getLogger("tb_pastnet").addHandler(logging.StreamHandler(said))
 weight = keras.Variable(np.ones((2, 3), "f4"))
-recorder = pastnet.Recorder(sys.argv[1], {"w": weight}, every=1, initial_step=0)
-print(flush=True)
-sys.stdin.readline()
+recorder = pastnet.Recorder({logdir!r}, {{"w": weight}}, every=1, initial_step=0)
+shared |= {{"said": said, "weight": weight, "recorder": recorder}}
+"""
+TRAINING = """
 for step in range(1, 21):
     weight.assign(weight + 0.1)
     recorder.record(step)
 recorder.close()
+print(said.getvalue())
 """
 
 
 def test_two_processes_at_once_are_two_runs(tmp_path: Path) -> None:
-    pipe = subprocess.PIPE
-    command = [sys.executable, "-c", TRAINING, str(tmp_path / "a")]
-    both = [
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(2)
-    ]
-    for one in both:
-        assert one.stdout is not None
-        one.stdout.readline()
-    said = [one.communicate("\n", timeout=120)[1] for one in both]
+    both = [Interpreter(BEGIN.format(logdir=str(tmp_path / "a"))) for _ in range(2)]
+    for process in both:
+        process.run("")  # it has begun
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(lambda process: process.run(TRAINING), both))
+    for process in both:
+        process.close()
     assert sum("another process is recording into" in text for text in said) == 1
     runs = pastnet.read(tmp_path).runs
     assert list(runs) == ["a", "a/a_2"]

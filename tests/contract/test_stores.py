@@ -99,9 +99,7 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(
-            name, marks=() if name in ("s3", "tensorflow", "memory") else pytest.mark.prove
-        )
+        pytest.param(name, marks=() if name in ("s3", "tensorflow") else pytest.mark.prove)
         for name in STORES
     ],
 )

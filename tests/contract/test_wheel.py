@@ -1,3 +1,5 @@
+"""The wheel holds the package and nothing else, and works where only its own dependencies are."""
+
 from __future__ import annotations
 
 import subprocess
@@ -6,31 +8,63 @@ import zipfile
 
 import pytest
 
+from tb_pastnet import __version__
+from tools import environment
+from tools.bundle import STATIC, contents
 from tools.steps import ROOT
 
 pytestmark = pytest.mark.prove
 
+SERVES_THE_TAB = """
+from importlib.metadata import entry_points
+from tensorboard.plugins.base_plugin import TBContext
+from werkzeug.test import Client
+
+(point,) = [one for one in entry_points(group="tensorboard_plugins") if one.name == "pastnet"]
+plugin = point.load()().load(TBContext())
+page = plugin.frontend_metadata().es_module_path
+apps = plugin.get_plugin_apps()
+scripts = [path for path in apps if path.endswith(".js")]
+print(page in scripts, len(scripts), {Client(apps[path]).get(path).status_code for path in scripts})
+"""
+
+
+def run(*command):
+    done = subprocess.run([*map(str, command)], check=True, text=True, capture_output=True)
+    return done.stdout.strip()
+
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def built(tmp_path_factory):
     source = tmp_path_factory.mktemp("source")
-    subprocess.run(["git", "clone", "--quiet", ROOT, source], check=True)
     folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]
-    subprocess.run([*pip, source], check=True)
-    (built,) = folder.glob("tb_pastnet-*.whl")
+    run("git", "clone", "--quiet", ROOT, source)
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source)
+    (path,) = folder.glob("tb_pastnet-*.whl")
+    return path
+
+
+@pytest.fixture
+def wheel(built):
     with zipfile.ZipFile(built) as archive:
         yield archive
 
 
+@pytest.fixture(scope="module")
+def bare(built, tmp_path_factory):
+    """An environment of the wheel and its dependencies, and the command of its pip."""
+    venv = tmp_path_factory.mktemp("bare")
+    pip = environment.make(venv)
+    run(*pip, "install", "--quiet", built)
+    return environment.venv_python(venv), pip
+
+
 def test_the_wheel_holds_the_page_and_its_routes(wheel):
     names = set(wheel.namelist())
-    assert {
-        "tb_pastnet/py.typed",
-        "tb_pastnet/serve/http_api.md",
-        "tb_pastnet/serve/openapi.json",
-        "tb_pastnet/serve/static/index.js",
-    } <= names
+    assert {"tb_pastnet/py.typed", "tb_pastnet/serve/http_api.md"} <= names
+    assert {"tb_pastnet/serve/openapi.json", "tb_pastnet/cli/html_file.js"} <= names
+    page = {f"tb_pastnet/serve/static/{name}" for name in contents(STATIC)}
+    assert {name for name in names if name.startswith("tb_pastnet/serve/static/")} == page
 
 
 def test_the_wheel_holds_nothing_but_the_package(wheel):
@@ -38,9 +72,27 @@ def test_the_wheel_holds_nothing_but_the_package(wheel):
     assert {root for root in roots if not root.endswith(".dist-info")} == {"tb_pastnet"}
 
 
-def test_the_wheel_names_the_plugin(wheel):
-    (entry,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
-    assert wheel.read(entry).decode().split("\n")[:2] == [
-        "[tensorboard_plugins]",
-        "pastnet = tb_pastnet.serve.loader:PastNetLoader",
-    ]
+def test_the_wheel_carries_its_license_and_those_of_the_page(wheel):
+    licenses = [name for name in wheel.namelist() if ".dist-info/licenses/" in name]
+    texts = {name.rpartition("/")[2]: wheel.read(name) for name in licenses}
+    assert texts == {
+        "LICENSE": (ROOT / "LICENSE").read_bytes(),
+        "notices.txt": (STATIC / "notices.txt").read_bytes(),
+    }
+
+
+def test_its_dependencies_go_together(bare):
+    _, pip = bare
+    assert run(*pip, "check") == "No broken requirements found."
+
+
+def test_its_command_runs(bare):
+    python, _ = bare
+    assert run(python.parent / "pastnet", "--version").endswith(__version__)
+    assert run(python, "-I", "-m", "tb_pastnet", "--version").endswith(__version__)
+
+
+def test_tensorboard_finds_the_tab_and_gets_all_of_its_scripts(bare):
+    python, _ = bare
+    scripts = len(list(STATIC.glob("*.js")))
+    assert run(python, "-I", "-W", "ignore", "-c", SERVES_THE_TAB) == f"True {scripts} {{200}}"

@@ -110,7 +110,7 @@ def test_heads_legend_and_table_are_of_one_record_at_any_width(
         assert seen["hidden"] == [], width
 
 
-@pytest.mark.parametrize("width", [1000, 2560])
+@pytest.mark.parametrize("width", [1000, pytest.param(2560, marks=pytest.mark.prove)])
 def test_an_arrow_goes_from_record_to_record_at_any_width(long: Tab, width: int) -> None:
     start = UNION.index(3000)
     found = clean(long.drive("arrows", width=width, step=UNION[start], times=8))

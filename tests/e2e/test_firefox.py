@@ -24,9 +24,12 @@ VIEWS = ("findings", *PAINTED)
 SMOOTHED = {"raster": (0, 0.0), "vector": (64, 0.06)}
 """By kind of glyph how far a pixel may be off, and the share of those that may be further: lines are smoothed otherwise."""
 
-pytestmark = pytest.mark.skipif(
-    FIREFOX is None, reason="Firefox isn't installed: apt-get install firefox-esr"
-)
+pytestmark = [
+    pytest.mark.prove,
+    pytest.mark.skipif(
+        FIREFOX is None, reason="Firefox isn't installed: apt-get install firefox-esr"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.interpreter import Interpreter
 
 TRAINING = """
-import json, os, signal, sys
+import json, os, signal
 import keras
 import tb_pastnet as pastnet
 from tests import masked
 
-backup, kill_at = sys.argv[1], int(sys.argv[2])
 optimizer = keras.optimizers.AdamW(0.05, weight_decay=0.1, global_clipnorm=0.5, use_ema=True)
 model = masked.network(optimizer=optimizer)
 masks = pastnet.Masks(model)
@@ -45,23 +41,34 @@ class Change(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         if int(optimizer.iterations) == kill_at:
-            print(json.dumps(told), flush=True)
+            tell()
             os.kill(os.getpid(), signal.SIGKILL)
+
+def tell():
+    with open(answer, "w") as file:
+        json.dump(told, file)
 
 told = []
 keeping = keras.callbacks.BackupAndRestore(backup)
 model.fit(*masked.data(32), batch_size=8, epochs=8, shuffle=False, verbose=0,
           callbacks=[keeping, Change()])
-print(json.dumps(told))
+tell()
 """
 
 
 def train(backup: Path, kill_at: int) -> list[dict[str, object]]:
     """What a training tells: its state where it began, and at the end of each epoch."""
-    command = [sys.executable, "-c", TRAINING, str(backup), str(kill_at)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == (-signal.SIGKILL if kill_at else 0), done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    answer = backup.with_suffix(".json")
+    process, given = Interpreter(), {"backup": str(backup), "answer": str(answer)}
+    if kill_at:
+        with pytest.raises(AssertionError, match="the process ended"):
+            process.run(TRAINING, kill_at=kill_at, **given)
+    else:
+        process.run(TRAINING, kill_at=None, **given)
+    process.close()
+    told: list[dict[str, object]] = json.loads(answer.read_text())
+    answer.unlink()
+    return told
 
 
 @pytest.mark.promise("kill_9")

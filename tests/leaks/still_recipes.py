@@ -149,15 +149,15 @@ def _clip(model: nn.Module) -> None:
 
 
 RECIPES = [
-    Still("Weights that the optimizer was never given", _never_given, "add them to a group", noted=True),
-    Still("A layer that is created after the optimizer", _created_later, "make the optimizer last", noted=True),
-    Still("An optimizer of copies of `.data`", _copies, "give it the parameters themselves", noted=True),
-    Still("Parameters that are replaced by new ones after the optimizer", _replaced, "make the optimizer last", noted=True),
-    Still("`detach()` in `forward`", _plain, "leave it out", loss=_detached),
-    Still("A ReLU that is never positive", _dead, "a smaller bias, or a leaky ReLU"),
-    Still("A group with `lr=0`", _without_rate, "its rate"),
-    Still("Updates in bfloat16 that are too small to change a weight", _bfloat16, "float32 weights, or stochastic rounding", loss=_in_bfloat16),
-    Still("Gradients that are clipped to a norm of 0", _plain, "the norm", on_gradients=_clip),
-    Still("`p.grad = None` behind `backward()`", _plain, "call `zero_grad` before `backward`", on_gradients=lambda model: model[0].zero_grad()),
-    Still("A layer that is copied from a frozen one", _loaded_frozen, "`requires_grad_(True)`", finding="frozen"),
+    Still("Weights that aren't in the optimizer", _never_given, "add them to a group", noted=True),
+    Still("A layer created after the optimizer", _created_later, "create the optimizer last", noted=True),
+    Still("An optimizer with copies of `.data`", _copies, "pass the parameters themselves", noted=True),
+    Still("Parameters replaced after the optimizer was created", _replaced, "create the optimizer last", noted=True),
+    Still("`detach()` in `forward`", _plain, "remove it", loss=_detached),
+    Still("A ReLU that is never positive", _dead, "use a bias nearer to zero, or a leaky ReLU"),
+    Still("A group with `lr=0`", _without_rate, "set its learning rate"),
+    Still("bfloat16 updates that are too small to change a weight", _bfloat16, "use float32 weights, or stochastic rounding", loss=_in_bfloat16),
+    Still("Gradients clipped to a norm of 0", _plain, "use a larger norm", on_gradients=_clip),
+    Still("`p.grad = None` after `backward()`", _plain, "call `zero_grad` before `backward`", on_gradients=lambda model: model[0].zero_grad()),
+    Still("A layer copied from a frozen one", _loaded_frozen, "`requires_grad_(True)`", finding="frozen"),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The tables of docs/leaks.md, made of the recipes: `python -m tests.leaks.table` writes them."""
+"""The tables of docs/reference/leaks.md, made of the recipes: `python -m tests.leaks.table` writes them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from tests.leaks import jax_recipes, still_recipes, torch_flags, torch_masks, torch_trainers
 from tests.leaks.recipe import Recipe
 
-PAGE = Path(__file__).parents[2] / "docs" / "leaks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "leaks.md"
 BEGIN, END = "<!-- Made of the recipes: python -m tests.leaks.table -->\n", "<!-- end -->\n"
 TABLES: dict[str, Sequence[Recipe]] = {
     "PyTorch, by `requires_grad_(False)`": torch_flags.RECIPES,
-    "PyTorch, rows and whole weights that are declared": torch_masks.RECIPES,
+    "PyTorch, declared rows and whole weights": torch_masks.RECIPES,
     "Lightning and PEFT": torch_trainers.RECIPES,
     "JAX": jax_recipes.RECIPES,
 }
@@ -26,18 +26,18 @@ def tables() -> str:
         rows = [
             (recipe.name, recipe.framework, _cause(recipe), recipe.advice) for recipe in recipes
         ]
-        head = ("recipe", "of", "moves", "what to do instead, or why nothing moves")
+        head = ("recipe", "framework", "moves", "what to do instead, or why nothing moves")
         parts.append(f"## {title}\n\n{_table([head, *rows])}")
     still = [
         (
             each.name,
-            each.finding + (", and a note that names it" if each.noted else ""),
+            each.finding + (", with a note that names it" if each.noted else ""),
             each.advice,
         )
         for each in still_recipes.RECIPES
     ]
     head = ("mistake", "finding", "what to do instead")
-    parts.append(f"## Meant to learn, and stands still\n\n{_table([head, *still])}")
+    parts.append(f"## Should learn, but doesn't\n\n{_table([head, *still])}")
     return "\n".join(parts)
 
 

@@ -18,7 +18,7 @@ FIRST = {"0/weight": None, "0/bias": None}
 Optimizers = Callable[[Any], torch.optim.Optimizer]
 
 NONE = "`optimizer.zero_grad()` with its default, `set_to_none=True`"
-ELSEWHERE = "freeze after it, or leave frozen weights out"
+ELSEWHERE = "freeze afterwards, or leave frozen weights out"
 
 
 def _frozen(make: Optimizers, *, to_none: bool) -> Callable[[Watch], None]:
@@ -280,7 +280,7 @@ def _of(name: str, program: Callable[[Watch], None], advice: str, **settings: An
 
 
 def _zeroed(name: str, make: Optimizers, moved_by: str) -> Recipe:
-    text = f"`requires_grad_(False)` in mid-training, `zero_grad(set_to_none=False)`: {name}"
+    text = f"`requires_grad_(False)` during training, `zero_grad(set_to_none=False)`: {name}"
     return _of(
         text, _frozen(make, to_none=False), NONE, moved_by=moved_by, begins=NEXT, since=FROZEN_AT
     )
@@ -293,18 +293,18 @@ RECIPES = [
     _zeroed("AdamW", torch.optim.AdamW, "momentum"),
     _zeroed("NAdam", torch.optim.NAdam, "momentum"),
     _of(
-        "`requires_grad_(False)` in mid-training, `zero_grad(set_to_none=False)`: Muon",
+        "`requires_grad_(False)` during training, `zero_grad(set_to_none=False)`: Muon",
         _muon, NONE, stays={"0/weight": None}, moved_by="momentum", begins=NEXT, since=FROZEN_AT,
     ),
     _of(
-        "`requires_grad_(False)` in mid-training, `zero_grad()`: SGD with momentum and weight decay",
+        "`requires_grad_(False)` during training, `zero_grad()`: SGD with momentum and weight decay",
         _frozen(lambda p: SGD(p, 0.1, momentum=0.9, weight_decay=0.1), to_none=True),
-        "without a gradient the optimizer passes over it", since=FROZEN_AT,
+        "the optimizer skips a weight without a gradient", since=FROZEN_AT,
     ),
     _of(
-        "`requires_grad_(False)` in mid-training, `zero_grad()`: AdamW",
+        "`requires_grad_(False)` during training, `zero_grad()`: AdamW",
         _frozen(lambda p: torch.optim.AdamW(p, weight_decay=0.5), to_none=True),
-        "without a gradient the optimizer passes over it", since=FROZEN_AT,
+        "the optimizer skips a weight without a gradient", since=FROZEN_AT,
     ),
     _of(
         "`p.grad = None` only where `p.requires_grad`, then frozen", _only_trained_cleared,
@@ -315,11 +315,11 @@ RECIPES = [
         "freeze before `backward()`", moved_by="stale_gradient", begins=NEXT, since=FROZEN_AT,
     ),
     _of(
-        "An optimizer of those with `requires_grad` alone", _filtered,
-        "the optimizer never had it",
+        "An optimizer with only the parameters that have `requires_grad`", _filtered,
+        "the weight isn't in the optimizer",
     ),
     _of(
-        "`load_state_dict` of another checkpoint, in mid-training", _beside(_load),
+        "`load_state_dict` of another checkpoint, during training", _beside(_load),
         ELSEWHERE, moved_by="loaded", begins=5, since=FROZEN_AT,
     ),
     _of(
@@ -332,28 +332,28 @@ RECIPES = [
     ),
     _of(
         "`swa_utils.AveragedModel`, an EMA from before the freeze, copied back", _average(FROZEN_AT),
-        "copy back only what is trained", moved_by="loaded", begins=5, since=FROZEN_AT,
+        "copy back only trained weights", moved_by="loaded", begins=5, since=FROZEN_AT,
     ),
     _of(
-        "`swa_utils.AveragedModel`, an EMA of what was frozen from the start, copied back", _average(0),
-        "the average of equal values is that value",
+        "`swa_utils.AveragedModel`, an EMA of weights frozen from the start, copied back", _average(0),
+        "the average of equal values is the same value",
     ),
     _of(
         "Weight decay by hand over `model.parameters()`", _decay_by_hand,
-        "only where `requires_grad`", moved_by="loaded", begins=1,
+        "apply it only where `requires_grad`", moved_by="loaded", begins=1,
     ),
     _of(
         "A BatchNorm frozen, and in `eval()`", _normalized(evaluated=True),
-        "its statistics stay, too",
+        "its statistics don't change either",
         stays={**NORM, "norm/running_mean": None, "norm/running_var": None},
     ),
     _of(
         "A BatchNorm frozen, and in `train()`", _normalized(evaluated=False),
-        "its statistics move: they are recorded, and never held; call `eval()`", stays=NORM,
+        "its statistics change: they are recorded, but never frozen; call `eval()`", stays=NORM,
     ),
     _of(
         "Tied weights, one `Parameter`, frozen in one place", _tied(by_data=False),
-        "it is one tensor, so that it is frozen in both", stays={"embed/weight": None},
+        "it is one tensor, so it is frozen in both places", stays={"embed/weight": None},
     ),
     _of(
         "Tied weights by `head.weight.data = embed.weight.data`, frozen in one place",
@@ -370,24 +370,24 @@ RECIPES = [
     ),
     _of(
         "A `weight_norm` layer, frozen, `zero_grad()`", _weight_norm(to_none=True),
-        "without a gradient the optimizer passes over it", stays=PARTS, since=FROZEN_AT,
+        "the optimizer skips a weight without a gradient", stays=PARTS, since=FROZEN_AT,
     ),
     _of(
         "A `spectral_norm` layer, frozen", _spectral_norm,
-        "its weight stays; in `train()` the norm that divides it is estimated anew at each batch",
+        "its weight doesn't change; in `train()`, each batch updates the estimate of its norm",
         stays=SPECTRAL,
     ),
     _of(
         "`prune.custom_from_mask` under AdamW", _pruned,
-        "`weight_orig` decays, and the layer computes with zeros",
+        "`weight_orig` decays, but the layer computes with zeros",
         stays={"0/weight": rows((4, 3), 1)}, pruned=True,
     ),
     _of(
-        "A discriminator that is frozen while the generator makes its step", _adversaries,
-        "each is held only in the other's step", stays={},
+        "A discriminator frozen during the generator's step", _adversaries,
+        "each is frozen only in the other's step", stays={},
     ),
     _of(
         "Gradual unfreezing: `requires_grad_(True)` and `add_param_group`", _unfrozen,
-        "what trains again isn't held", stays={},
+        "unfrozen weights may change", stays={},
     ),
 ]  # fmt: skip

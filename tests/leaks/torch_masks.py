@@ -23,7 +23,7 @@ NEXT = FROZEN_AT + 1
 Optimizers = Callable[[Any], torch.optim.Optimizer]
 SGD, ADAM, ADAMW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
 
-PUT_BACK = "put the values back behind each step"
+PUT_BACK = "restore the values after each step"
 
 
 def _hooked(make: Optimizers, since: int = 0) -> Callable[[Watch], None]:
@@ -254,29 +254,29 @@ def _of(name: str, program: Callable[[Watch], None], advice: str, **settings: An
 
 
 RECIPES = [
-    _of("A hook that zeroes rows of a gradient, Adam, from the start", _hooked(ADAM), "its averages of them stay zero"),
+    _of("A hook that zeroes rows of a gradient, Adam, from the start", _hooked(ADAM), "the optimizer's averages of these weights stay zero"),
     _of("A hook that zeroes rows of a gradient, AdamW, from the start", _hooked(lambda p: ADAMW(p, weight_decay=0.1)), f"`weight_decay=0` for that weight, or {PUT_BACK}", moved_by="weight_decay", begins=1),
-    _of("A hook that zeroes rows of a gradient, Adam, in mid-training", _hooked(ADAM, FROZEN_AT), PUT_BACK, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
-    _of("`weight.grad[rows] = 0` in mid-training, SGD with momentum", _set_to_zero(lambda p: SGD(p, 0.1, momentum=0.9), since=FROZEN_AT), PUT_BACK, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
+    _of("A hook that zeroes rows of a gradient, Adam, during training", _hooked(ADAM, FROZEN_AT), PUT_BACK, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
+    _of("`weight.grad[rows] = 0` during training, SGD with momentum", _set_to_zero(lambda p: SGD(p, 0.1, momentum=0.9), since=FROZEN_AT), PUT_BACK, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
     _of("`weight.grad[rows] = 0`, SGD with weight decay", _set_to_zero(lambda p: SGD(p, 0.1, weight_decay=0.1)), f"`weight_decay=0` for that weight, or {PUT_BACK}", moved_by="weight_decay", begins=1),
-    _of("`weight.grad[rows] = 0` before `clip_grad_norm_`, SGD", _set_to_zero(lambda p: SGD(p, 0.1), "last"), "the norm is that of what is trained"),
-    _of("`weight.grad[rows] = 0` behind `clip_grad_norm_`, SGD", _set_to_zero(lambda p: SGD(p, 0.1), "first"), "nothing moves, but the others are clipped by a norm that counts these: zero first"),
-    _of("Values put back under `torch.no_grad()` behind each step, Adam", _put_back(behind=True), "exact under every optimizer"),
-    _of("Values put back before each step, Adam", _put_back(behind=False), PUT_BACK, moved_by="gradient", begins=1),
-    _of("Rows of old tokens of an `Embedding` zeroed in `.grad`, Adam, from the start", _new_tokens(ADAM), "its averages of them stay zero", stays={"0/weight": OLD}),
+    _of("`weight.grad[rows] = 0` before `clip_grad_norm_`, SGD", _set_to_zero(lambda p: SGD(p, 0.1), "last"), "only trained weights count in the norm"),
+    _of("`weight.grad[rows] = 0` after `clip_grad_norm_`, SGD", _set_to_zero(lambda p: SGD(p, 0.1), "first"), "nothing moves, but the clipping norm includes these rows: zero them first"),
+    _of("Values restored under `torch.no_grad()` after each step, Adam", _put_back(behind=True), "exact under every optimizer"),
+    _of("Values restored before each step, Adam", _put_back(behind=False), PUT_BACK, moved_by="gradient", begins=1),
+    _of("Rows of old tokens of an `Embedding` zeroed in `.grad`, Adam, from the start", _new_tokens(ADAM), "the optimizer's averages of these weights stay zero", stays={"0/weight": OLD}),
     _of("Rows of old tokens of an `Embedding` zeroed in `.grad`, AdamW", _new_tokens(lambda p: ADAMW(p, weight_decay=0.1)), "`weight_decay=0` for the embedding", stays={"0/weight": OLD}, moved_by="weight_decay", begins=1),
     _of("`padding_idx` of a loaded `Embedding`, Adam", _padding(ADAM), "its row gets no gradient", stays={"0/weight": PAD}),
     _of("`padding_idx` of a loaded `Embedding`, AdamW", _padding(lambda p: ADAMW(p, weight_decay=0.1)), "`weight_decay=0` for the embedding", stays={"0/weight": PAD}, moved_by="weight_decay", begins=1),
-    _of("A group with `lr=0`, AdamW", _groups(None), "decay is multiplied by the rate", stays=FIRST),
+    _of("A group with `lr=0`, AdamW", _groups(None), "weight decay is multiplied by the learning rate", stays=FIRST),
     _of("A group with `lr=0` under `OneCycleLR`, which sets the rate of all groups", _groups(_one_cycle), "`max_lr=` by groups, or `requires_grad_(False)`", stays=FIRST, moved_by="gradient", begins=1),
-    _of("`detach()` in mid-training, `zero_grad(set_to_none=False)`, Adam", _detached(ADAM, to_none=False), "`zero_grad()` with its default", stays=FIRST, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
-    _of("`detach()` in mid-training, `zero_grad()`, AdamW", _detached(ADAMW, to_none=True), "without a gradient the optimizer passes over it", stays=FIRST, since=FROZEN_AT),
-    _of("`0.0 * loss` of what is frozen, AdamW", _times_zero, "leave the term out", stays={"0/weight": None}, moved_by="weight_decay", begins=1),
+    _of("`detach()` during training, `zero_grad(set_to_none=False)`, Adam", _detached(ADAM, to_none=False), "`zero_grad()` with its default", stays=FIRST, moved_by="momentum", begins=NEXT, since=FROZEN_AT),
+    _of("`detach()` during training, `zero_grad()`, AdamW", _detached(ADAMW, to_none=True), "the optimizer skips a weight without a gradient", stays=FIRST, since=FROZEN_AT),
+    _of("`0.0 * loss` of frozen weights, AdamW", _times_zero, "remove the term", stays={"0/weight": None}, moved_by="weight_decay", begins=1),
     _of("Frozen by a name that misses the bias, Adam", _forgotten_bias, "freeze modules, not names", stays=FIRST, moved_by="gradient", begins=1),
-    _of("`model.requires_grad_(True)` by other code, in mid-training", _thawed_by_all, "leave frozen weights out of the optimizer", stays=FIRST, moved_by="gradient", begins=NEXT),
-    _of("`load_state_dict` over rows that a hook holds", _loaded, "load, then freeze", moved_by="loaded", begins=5),
-    _of("`prune.remove`, and training on with SGD", _removed(lambda p: SGD(p, 0.1)), "train with the mask; remove it at the end", stays=PRUNED, moved_by="gradient", begins=1),
-    _of("`prune.remove` in mid-training, Adam", _removed_while_training, "train with the mask; remove it at the end", stays=PRUNED, moved_by="gradient", begins=NEXT, since=FROZEN_AT),
-    _of("`weight.data.mul_(mask)` once", _multiplied(always=False), "behind each step, or `torch.nn.utils.prune`", stays=PRUNED, moved_by="gradient", begins=1),
-    _of("`weight.data.mul_(mask)` behind each step", _multiplied(always=True), "exact", stays=PRUNED, pruned=True),
+    _of("`model.requires_grad_(True)` by other code, during training", _thawed_by_all, "leave frozen weights out of the optimizer", stays=FIRST, moved_by="gradient", begins=NEXT),
+    _of("`load_state_dict` over rows that a hook freezes", _loaded, "load first, then freeze", moved_by="loaded", begins=5),
+    _of("`prune.remove`, then more training with SGD", _removed(lambda p: SGD(p, 0.1)), "train with the mask; remove it at the end", stays=PRUNED, moved_by="gradient", begins=1),
+    _of("`prune.remove` during training, Adam", _removed_while_training, "train with the mask; remove it at the end", stays=PRUNED, moved_by="gradient", begins=NEXT, since=FROZEN_AT),
+    _of("`weight.data.mul_(mask)` once", _multiplied(always=False), "multiply after each step, or use `torch.nn.utils.prune`", stays=PRUNED, moved_by="gradient", begins=1),
+    _of("`weight.data.mul_(mask)` after each step", _multiplied(always=True), "exact", stays=PRUNED, pruned=True),
 ]  # fmt: skip

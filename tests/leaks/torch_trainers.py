@@ -130,11 +130,11 @@ def _of(
 
 
 RECIPES = [
-    _of("`BackboneFinetuning`, before the backbone is unfrozen", "Lightning", _backbone, "frozen before the optimizer is made", LINEAR),
-    _of("`BaseFinetuning.freeze(…, train_bn=False)`", "Lightning", _frozen, "frozen before the optimizer is made", {**LINEAR, **NORM}),
+    _of("`BackboneFinetuning`, before the backbone is unfrozen", "Lightning", _backbone, "frozen before the optimizer is created", LINEAR),
+    _of("`BaseFinetuning.freeze(…, train_bn=False)`", "Lightning", _frozen, "frozen before the optimizer is created", {**LINEAR, **NORM}),
     _of("`BaseFinetuning.freeze(…)`: `train_bn=True` is its default", "Lightning", _frozen_but_norms, "`train_bn=False`", NORM, moved_by="gradient", begins=1),
     _of("`BackboneFinetuning` that unfreezes an epoch too early", "Lightning", _unfrozen_early, "`unfreeze_backbone_at_epoch=` counts from 0", LINEAR, moved_by="gradient", begins=5),
-    _of("LoRA beside a frozen base, AdamW over all parameters", "PEFT", _adapted(torch.float32, merged=False), "the base needs no gradient", BASE),
-    _of("LoRA beside a frozen base in bfloat16", "PEFT", _adapted(torch.bfloat16, merged=False), "the base needs no gradient", BASE),
-    _of("`merge_adapter()` and `unmerge_adapter()` in bfloat16", "PEFT", _adapted(torch.bfloat16, merged=True), "merge a copy", BASE, moved_by="written", begins=5, since=3),
+    _of("LoRA with a frozen base, AdamW over all parameters", "PEFT", _adapted(torch.float32, merged=False), "the base has no gradient", BASE),
+    _of("LoRA with a frozen base in bfloat16", "PEFT", _adapted(torch.bfloat16, merged=False), "the base has no gradient", BASE),
+    _of("`merge_adapter()` and `unmerge_adapter()` in bfloat16", "PEFT", _adapted(torch.bfloat16, merged=True), "merge into a copy", BASE, moved_by="written", begins=5, since=3),
 ]  # fmt: skip

@@ -14,10 +14,10 @@ from tests.commands import command
 from tests.contract.test_http_api import sample_log
 from tools.steps import ROOT
 
-GUIDE = (ROOT / "docs" / "command_line.md").read_text("utf-8")
+GUIDE = (ROOT / "docs" / "reference" / "command_line.md").read_text("utf-8")
 SHOWN = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
-CALL = "python -m tb_pastnet "
+CALL = "pastnet "
 
 
 def logs(folder: Path) -> None:
@@ -50,7 +50,7 @@ def test_every_command_says_what_is_shown(tmp_path, monkeypatch):
             continue
         assert call.startswith(CALL)
         done = command(*shlex.split(call.removeprefix(CALL)))
-        calls.add(shlex.split(call)[3])
+        calls.add(shlex.split(call)[1])
         assert done.out + done.error == shown, call
     assert calls == {"check", "report", "export"}
 
@@ -79,3 +79,16 @@ def test_the_program_reads_the_numbers(tmp_path, monkeypatch, capsys):
     [program] = PROGRAM.findall(GUIDE)
     exec(compile(program, "command_line.md", "exec"), {})
     assert np.isfinite(float(capsys.readouterr().out.split()[-1]))
+
+
+def test_the_commands_of_other_pages_are_commands(tmp_path, monkeypatch):
+    logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    pages = [ROOT / "README.md", *(ROOT / "docs" / "start").glob("*.md")]
+    pages += (ROOT / "docs" / "tutorials").glob("*.md")
+    texts = [page.read_text("utf-8") for page in pages]
+    calls = {call for text in texts for call in re.findall(rf"^{CALL}([^#\n]+)", text, re.M)}
+    assert len(calls) >= 3
+    for number, call in enumerate(sorted(calls)):
+        here = call.replace(" out", f" out{number}").replace("parquet", "csv")  # needs pyarrow
+        assert command(*shlex.split(here)).code in {0, 1}, call  # 1: the log has violations

@@ -114,6 +114,23 @@ def test_the_version_is_written_once_and_the_same():
     written = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)
     assert written
     assert written[1] == pastnet.__version__
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {pastnet.__version__}\n" in citation
+
+
+def test_the_wheel_is_told_of_each_file_that_is_no_module():
+    pyproject = (ROOT / "pyproject.toml").read_text("utf-8")
+    (section,) = re.findall(
+        r"^\[tool\.setuptools\.package-data\]\n(.+?)\n\n", pyproject, re.M | re.S
+    )
+    told = set()
+    for package, patterns in re.findall(r'^"?([\w.]+)"? = (\[.+?\])$', section, re.M):
+        folder = ROOT / package.replace(".", "/")
+        told |= {path for pattern in ast.literal_eval(patterns) for path in folder.glob(pattern)}
+    files = {
+        path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {path for path in files if path.suffix != ".py"} == told
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())

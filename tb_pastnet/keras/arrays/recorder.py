@@ -29,7 +29,7 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import Log
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array
 
@@ -82,7 +82,7 @@ class VariableRecorder(Recording):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
-        log: Log | None = None,
+        log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         backend = keras.backend.backend()

@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.checks import check_rate
 from tb_pastnet.keras.arrays.values import Values
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
 from tb_pastnet.keras.types import Model, RateSource
@@ -19,6 +20,7 @@ class UsedRate:
     """Returns the learning rate of a step; NaN if unknown, or if several optimizers differ."""
 
     def __init__(self, source: RateSource, model: Model, values: Values) -> None:
+        check_rate(source)
         self._source, self._model, self._values = source, model, values
 
     def __call__(self, step: int) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import keras
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.layer_copies import (
     Initializer,
@@ -40,6 +41,7 @@ from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.graphs.trace import Trace
 from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.versions import need_tensorflow, refuse_legacy
 
 if TYPE_CHECKING:
     from tensorflow.types.experimental import ConcreteFunction, PolymorphicFunction
@@ -52,6 +54,7 @@ Copied = tuple[str, Pair, Arguments, LayerCopies]
 _CONCRETE = tf.types.experimental.ConcreteFunction
 
 
+@answered
 def clone_network(
     inputs: Nest,
     outputs: Nest = None,
@@ -115,9 +118,11 @@ def clone_network(
             "tf.function. Clone it outside, and call the clone inside."
         )
     if outputs is not None:
+        need_tensorflow("clone a Keras network")
         return _finished(_part_copied(inputs, outputs, name), weights, initializer)
     if isinstance(inputs, keras.layers.Layer):
         return _finished(_model_copied(inputs, example, name), weights, initializer)
+    refuse_legacy(inputs)
     if not callable(inputs):
         raise _unknown(inputs)
     if weights == "fresh" and initializer is None:

@@ -17,6 +17,7 @@ from tb_pastnet.keras.model.modules import find_variables
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import free_name
+from tb_pastnet.keras.versions import refuse_legacy
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -33,6 +34,7 @@ class CallableNetwork(NamedTuple):
 
 def callable_network(network: object) -> CallableNetwork:
     """Finds how to call a network: a built keras.Model or layer, a tf.Module, or a function."""
+    refuse_legacy(network)
     if isinstance(network, keras.layers.Layer):
         return _of_keras(network)
     if not callable(network):

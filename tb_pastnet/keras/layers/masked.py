@@ -16,11 +16,12 @@ from keras.src.backend import AutocastScope
 from tb_pastnet.core.axes import channel_axis, variable_role
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import resolve
-from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.refusals import refuse_layer
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import find_weights
 from tb_pastnet.keras.strategies import check_agreed
+from tb_pastnet.keras.versions import need_tensorflow, refuse_legacy
 from tb_pastnet.record.masks.packed import StoredMasks, pack, unpack
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Array
@@ -69,12 +70,8 @@ class Masked(keras.layers.Wrapper):
     def __init__(
         self, layer: keras.layers.Layer, masks: Packed | None = None, **settings: Any
     ) -> None:
-        if keras.backend.backend() != "tensorflow":
-            raise UnsupportedBackend(
-                f"Could not make a masked layer: expected the TensorFlow backend, got "
-                f"{keras.backend.backend()!r}. Set KERAS_BACKEND=tensorflow before Keras is "
-                f"imported."
-            )
+        need_tensorflow("make a masked layer")
+        refuse_legacy(layer)
         refuse_layer(layer)
         settings.setdefault("dtype", layer.dtype_policy)
         super().__init__(layer, **settings)

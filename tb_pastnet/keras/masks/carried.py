@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import keras
@@ -15,6 +15,7 @@ from tb_pastnet.keras.masks.variable_masks import MASKS
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import shown
+from tb_pastnet.record.masks.commands import wrong_masks
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 ATTRIBUTE = "_pastnet_masks"
@@ -64,6 +65,23 @@ def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable 
         return attached(model) or (view if found else None)
 
     return find
+
+
+def given_masks(masks: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable | None]:
+    """The masks that a user gives for some weights; raises InvalidArgument where they aren't."""
+    table = getattr(masks, "state", None)
+    if not isinstance(table, MaskState):
+        raise wrong_masks("record masks", f"a {type(masks).__name__}")
+    check_concerns(table, [weight.variable for weight in weights], "record masks")
+    return lambda: table
+
+
+def check_concerns(masks: MaskState, variables: Iterable[Any], doing: str) -> None:
+    """Raises InvalidArgument where masks are of none of some tf.Variables."""
+    masks.look()
+    own = {id(weight.variable) for weight in masks.weights.values()}
+    if own.isdisjoint(map(id, variables)):
+        raise wrong_masks(doing, f"masks of {', '.join([*masks.weights][:2])} of another one")
 
 
 def left_behind(weights: Sequence[TFWeight]) -> list[str]:

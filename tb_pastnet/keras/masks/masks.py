@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
@@ -19,6 +20,7 @@ from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.packed import Resumed
 
 
+@answered
 class Masks(MaskCommands):
     """Prunes and freezes single weights, or whole channels, of a model.
 

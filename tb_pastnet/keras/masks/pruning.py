@@ -7,14 +7,19 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.decay import OneShot, PolynomialDecay
 from tb_pastnet.core.pruning_rules import SCOPES
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.masks.carried import check_concerns
 from tb_pastnet.keras.masks.masks import Masks
+from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.steps import BatchCount
+from tb_pastnet.keras.versions import check_model
 
 
+@answered
 class PruningCallback(keras.callbacks.Callback):
     """Prunes the smallest weights step by step.
 
@@ -74,6 +79,11 @@ class PruningCallback(keras.callbacks.Callback):
         self._begin = 0
         self._started = False
 
+    def set_model(self, model: Any) -> None:
+        """See Keras. Raises InvalidArgument for what Keras can't train, as a module of PyTorch."""
+        check_model(model)
+        super().set_model(model)
+
     def on_train_begin(self, logs: Any = None) -> None:
         """Waits for the first batch: a callback after this one may still restore a backup."""
         self._started = False
@@ -100,6 +110,9 @@ class PruningCallback(keras.callbacks.Callback):
             # Other weights, or older ones: their masks may lack pruned weights.
             self._sparsity = 0.0
         self._counted = self.model
+        if isinstance(self._masks, Masks):
+            variables = map(tf_variable, self.model.variables)
+            check_concerns(self._masks.state, variables, "prune the model that is trained")
         self._prune(self._count.step - 1)
 
     def _prune(self, start: int) -> None:
@@ -118,7 +131,7 @@ class PruningCallback(keras.callbacks.Callback):
             (callable(getattr(masks, "prune_smallest", None)), "masks=pastnet.Masks(model)", masks),
             (
                 isinstance(schedule, PolynomialDecay | OneShot),
-                "a PolynomialDecay or a OneShot",
+                "schedule=pastnet.PolynomialDecay(…) or pastnet.OneShot(…)",
                 schedule,
             ),
             (is_whole(every) and every >= 1, "every= as a whole number from 1 on", every),
@@ -128,5 +141,5 @@ class PruningCallback(keras.callbacks.Callback):
             if not fits:
                 raise InvalidArgument(
                     f"Could not make a PruningCallback: expected {expected}, got {got!r:.60}. "
-                    f"Correct the argument."
+                    f"Write it so."
                 )

@@ -36,6 +36,14 @@ class Snapshot:
             when all slots were zero.
         step: the optimizer's `iterations`.
         origin: equal in runs whose weights come from the same initial values.
+
+    Example:
+        >>> import tempfile
+        >>> import tb_pastnet as pastnet
+        >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+        >>> model.compile("adam", "mse")
+        >>> masks = pastnet.Masks(model)
+        >>> masks.snapshot().save(tempfile.mkdtemp() + "/early.npz")
     """
 
     weights: Mapping[str, Array]

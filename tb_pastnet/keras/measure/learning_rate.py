@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tb_pastnet.core.checks import check_rate
 from tb_pastnet.keras.model.optimizers import innermost, named_optimizers, steps_of, trains
 from tb_pastnet.keras.types import Model, RateSource
 from tb_pastnet.record.weight import Weight
@@ -26,6 +27,7 @@ class LearningRate:
     """
 
     def __init__(self, source: RateSource = UNKNOWN, model: Model = None) -> None:
+        check_rate(source)
         self._source, self._model = source, model
         self._groups: list[Any] = []
         self._several = len(self._optimizers()) > 1

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import Found, full_name, layer_variables, of_layer, once
 from tb_pastnet.keras.types import Model, TensorLike, Variable
+from tb_pastnet.keras.versions import is_torch, need_tensorflow, refuse_legacy
 
 
 def find_variables(model: Model) -> list[Found]:
     """Lists the variables of a model in forward order, each shared one once."""
+    refuse_legacy(model)
     if isinstance(model, keras.layers.Layer):
-        if (backend := keras.backend.backend()) != "tensorflow":
-            raise UnsupportedBackend(
-                f"Could not record a Keras model: expected the TensorFlow backend, got "
-                f"{backend!r}. Train with PastNetCallback, which records on every backend, or set "
-                f"KERAS_BACKEND=tensorflow before Keras is imported."
-            )
+        need_tensorflow("use a Keras model")
         return layer_variables(model)
     if isinstance(model, tf.Module):
         return once(_of_module(model, ""))
     if isinstance(model, Mapping):
         return once(_of_entry(str(name), value) for name, value in model.items())
     raise InvalidArgument(
-        f"Could not record {model!r:.80}: expected a keras.Model, a tf.Module or a mapping of "
-        f"names to variables, got {type(model).__name__}. Pass the model itself."
+        f"Could not use {model!r:.80} as model=: expected a keras.Model, a tf.Module or a mapping "
+        f"of names to variables, got {type(model).__name__}. {_mend(model)}"
     )
+
+
+def _mend(model: object) -> str:
+    if is_torch(model):
+        return "Record a module of PyTorch by pastnet.torch.Recorder."
+    if isinstance(model, str | os.PathLike):
+        return "Write Recorder(logdir, model), with the model itself."
+    if isinstance(model, list | tuple):
+        return "Pass the model itself, or {v.path: v for v in model.weights}."
+    return "Pass the model itself."
 
 
 def _of_module(module: Model, path: str) -> Iterator[Found]:

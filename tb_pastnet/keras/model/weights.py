@@ -111,7 +111,7 @@ def network_of(
             skipped.append((name, reason))
     named = names_in(usable)
     moved = {*named.all(follows)}
-    axes = {named.one(name): axis for name, axis in (channel_axes or {}).items()}
+    axes = named.keyed(channel_axes, "channel_axis")
     return Network.of(
         [
             weight(name, entry, _axis(name, entry, axes.get(name)), follows=name in moved)
@@ -135,7 +135,8 @@ def _called(entry: Found) -> Called:
 def _handles(entry: Found) -> tuple[object, ...]:
     # In a layer that owns its masks, the variable is inside.
     inner = getattr(entry.variable, "variable", None)
-    variables = [entry.given, entry.variable, inner, held_by(entry.given)]
+    parts = getattr(inner, "parts", ())  # of a graph's
+    variables = [entry.given, entry.variable, inner, held_by(entry.given), *parts]
     return (*entry.around, *(each for each in variables if each is not None))
 
 

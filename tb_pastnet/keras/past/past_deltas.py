@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.trace import TemporaryVariable
 from tb_pastnet.keras.past.past_variables import Shadow, Shadows, Variables
@@ -23,6 +24,7 @@ _NONE = -1
 """A checksum that no value has."""
 
 
+@answered
 class PastDeltas(Shadows):
     """The past of variables one step ago, in half their memory.
 
@@ -38,7 +40,7 @@ class PastDeltas(Shadows):
     All methods work eagerly, in a tf.function and under XLA, except for calling a `PastNetwork`:
     under XLA that needs `PastVariables`. Writes during such a call (statistics with
     `training=True`) are lost for variables kept as deltas. A checkpoint of the deltas has to be
-    restored together with the current variables. See `docs/past_networks.md`.
+    restored together with the current variables. See `docs/how_to/past_networks.md`.
 
     Args:
         variables: as for `PastVariables`.

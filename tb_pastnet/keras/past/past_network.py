@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.callable_network import (
     CallableNetwork,
@@ -20,17 +21,18 @@ from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import free_name, names_in
 from tb_pastnet.keras.past.past_deltas import PastDeltas
-from tb_pastnet.keras.past.past_variables import PastVariables
+from tb_pastnet.keras.past.past_variables import PastVariables, Shadows
 from tb_pastnet.keras.strategies import copies, primary, replicated
 
 
+@answered
 class PastNetwork(tf.Module):
     """A network as it was at the last sync, next to the current one, on the same input.
 
     `past(x)` is what the network would return with its past values. No gradient flows through it,
     and it leaves the network unchanged, including BatchNormalization statistics, seeds and RNN
     states. It works eagerly, in a tf.function, under XLA and in mixed precision, inside a training
-    step, and with a `tf.train.Checkpoint`. See `docs/past_networks.md`.
+    step, and with a `tf.train.Checkpoint`. See `docs/how_to/past_networks.md`.
 
     The network is traced once for each signature of its inputs, and that trace is called with
     shadow variables instead of those that it captured. Its writes (with `training=True` the
@@ -47,7 +49,7 @@ class PastNetwork(tf.Module):
             function of a loaded SavedModel.
         past: the shadow variables to use, for example `PastVariables` of some of the network's
             variables, or `PastDeltas`. None: its own.
-        variables: the variables whose past is kept, as names, patterns such as "*/kernel", or
+        variables: the variables whose past is kept, as names, patterns such as `"*/kernel"`, or
             variables; for others, current values are used. None: all.
         example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: finds at once the
             variables that a function or subclassed model reads but doesn't list.
@@ -90,6 +92,11 @@ class PastNetwork(tf.Module):
             raise InvalidArgument(
                 "Could not make a past network: expected past= or variables=, got both. "
                 "PastVariables already have their variables."
+            )
+        if not isinstance(past, Shadows | None):
+            raise InvalidArgument(
+                f"Could not make a past network: expected past= PastVariables or PastDeltas, got "
+                f"{type(past).__name__}. Leave past= out, and it makes its own."
             )
         self._calls = _Calls(callable_network(network), share)
         self._complete = past is None and variables is None

@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import keras
 import tensorflow as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.strategies import primary
+from tb_pastnet.keras.versions import need_tensorflow
 
 if TYPE_CHECKING:
     import keras
@@ -92,6 +95,11 @@ class Shadows(tf.Module):
     """The past of several variables, one part each."""
 
     def __init__(self, variables: Variables, part: Callable[..., Shadow]) -> None:
+        if not isinstance(variables, Iterable):
+            raise InvalidArgument(
+                f"Could not make past variables of {variables!r:.60}: expected variables= a list "
+                f"or a mapping from names, got {type(variables).__name__}. Pass model.variables."
+            )
         named = variables if isinstance(variables, Mapping) else dict(enumerate(variables))
         if not named:
             raise InvalidArgument(
@@ -172,6 +180,7 @@ class Shadows(tf.Module):
                 part.empty()
 
 
+@answered
 class PastVariables(Shadows):
     """Past copies of variables, e.g. for a target network or to compare with the previous step.
 
@@ -218,10 +227,10 @@ class PastVariables(Shadows):
         Raises:
             InvalidArgument: a number outside of 0 to 1.
         """
-        if isinstance(tau, int | float) and not 0 <= tau <= 1:
+        if isinstance(tau, str) or (isinstance(tau, int | float) and not 0 <= tau <= 1):
             raise InvalidArgument(
-                f"Could not sync past variables: expected tau from 0 to 1, got {tau}. Use 1 for a "
-                f"copy."
+                f"Could not sync past variables: expected tau from 0 to 1, got {tau!r}. Use 1 for "
+                f"a copy."
             )
         for part in self._parts:
             part.sync(tau, statistics=statistics)
@@ -238,6 +247,8 @@ def _in_turn(actions: Iterable[Callable[[], Any]]) -> None:
 
 
 def _current(name: object, variable: object) -> tf.Variable:
+    if isinstance(variable, keras.Variable):
+        need_tensorflow("keep the past of a Keras variable")
     current = tf_variable(variable)
     if current is None:
         raise InvalidArgument(

@@ -56,7 +56,7 @@ class Average(NamedTuple):
 
 
 class OptimizerFacts(Protocol):
-    """An optimizer's current state, as a framework's room reads it."""
+    """An optimizer's current state, as a framework's room reads it, or the default of each fact."""
 
     optimizer: Any
 
@@ -75,6 +75,7 @@ class OptimizerFacts(Protocol):
     @property
     def applied(self) -> Applied | None:
         """Its updates; None if it has no hook."""
+        return None
 
     @property
     def betas(self) -> Sequence[float]:
@@ -85,31 +86,36 @@ class OptimizerFacts(Protocol):
 
     def trains(self, held: Any) -> bool:
         """Whether the variable is among those that the optimizer was built for."""
+        return True
 
     def average(self, held: Any) -> Average | None:
         """Its moving average of a variable."""
+        return None
 
     def slots(self, held: Any, positions: Ints) -> dict[str, Array]:
         """Some elements of all its slots of a variable."""
 
 
 class TrainingFacts(Protocol):
-    """The state of a training, apart from its optimizers."""
+    """The state of a training, apart from its optimizers; a base class, as `OptimizerFacts`."""
 
     def optimizers(self) -> Callable[[Any], OptimizerFacts | None]:
         """Returns the optimizer that trains a weight now; None if none is known."""
 
     def step(self) -> Any:
         """The compiled step; another object once it is compiled again."""
+        return None
 
     def assigned(self, held: Any) -> int:
         """How often the variable was set by hand since the first call."""
 
     def constrained(self, held: Any) -> bool:
         """Whether the constraint of a weight turns its expected value into its current one."""
+        return False
 
     def elsewhere(self, held: Any) -> bool:
         """Whether the optimizer of another model trains it, and has made updates."""
+        return False
 
 
 class _Beginning(NamedTuple):

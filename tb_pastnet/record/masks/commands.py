@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import mask_input, pruning_rules
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import is_pattern
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER
+from tb_pastnet.record.masks.mask_html import masks_html
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
@@ -52,13 +54,14 @@ class MaskCommands:
         self._refuse = refuse
         self._at_once = at_once
 
+    @answered
     def prune(
         self, name: object, kept: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Prunes weights: sets them to zero and holds them there.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. Pruned weights
                 stay pruned.
             channels: numbers of whole channels to prune instead.
@@ -74,11 +77,12 @@ class MaskCommands:
 
         self._change(name, kept, mask_of, EditedWeight.prune)
 
+    @answered
     def prune_below(self, name: object, threshold: float) -> None:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             threshold: at least 0. NaN and infinite weights stay.
 
         Raises:
@@ -89,6 +93,7 @@ class MaskCommands:
             for weight in self._prunable(name):
                 weight.prune_below(threshold)
 
+    @answered
     def prune_smallest(
         self,
         sparsity: float,
@@ -112,11 +117,12 @@ class MaskCommands:
         if not self._prune_by(pruning_rules.smallest, variables, sparsity, **options):
             self._warn_if_more(sparsity, structured, variables)
 
+    @answered
     def prune_blocks(self, name: object, nonzeros_per_block: int = 2, block_size: int = 4) -> None:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             nonzeros_per_block: N, how many stay.
             block_size: M. Blocks run along the inputs that an output sums over.
 
@@ -128,13 +134,14 @@ class MaskCommands:
             for weight in self._prunable(name):
                 weight.prune_by(pruning_rules.blocks, nonzeros_per_block, block_size)
 
+    @answered
     def regrow(
         self, name: object, kept: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             kept: 1 is kept from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to regrow instead.
 
@@ -148,13 +155,14 @@ class MaskCommands:
 
         self._change(name, kept, mask_of, EditedWeight.regrow)
 
+    @answered
     def freeze(
         self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Freezes weights at their current values.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             trainable: 1 keeps training, 0 is frozen, shape of the variable, bool, int or float.
                 Frozen weights stay frozen, pruned ones pruned.
             channels: numbers of whole channels to freeze instead. If neither is given, the whole
@@ -173,13 +181,14 @@ class MaskCommands:
 
         self._change(name, trainable, mask_of, EditedWeight.freeze)
 
+    @answered
     def thaw(
         self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
         """Lets frozen weights train again.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             trainable: 1 trains from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to thaw instead.
 
@@ -217,6 +226,9 @@ class MaskCommands:
         read = [self.state.read(name) for name in self.state.weights]
         frozen = sum(int((kept & ~trainable).sum()) for kept, trainable in read)
         return f"<Masks of {len(read):,} weights: {self.sparsity():.1%} pruned, {frozen:,} frozen>"
+
+    def _repr_html_(self) -> str:
+        return masks_html(repr(self).strip("<>"), self.state)
 
     def _change(
         self,
@@ -350,6 +362,13 @@ class EditedWeight(WeightMasks):
             return
         table.write(name, kept, trainable)
         self._masks._enforcer.enforce_now(table.storage_for(name))
+
+
+def wrong_masks(doing: str, got: str) -> InvalidArgument:
+    """The error of what a user gives as `masks=`, but isn't the masks of the network."""
+    return InvalidArgument(
+        f"Could not {doing}: expected masks= of the same network, got {got}. Make Masks of it."
+    )
 
 
 def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import LogName, Names
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.weight import OwnMasks, Weight, names_of
 
 
@@ -196,6 +197,13 @@ class MaskView(Mapping[str, Mask]):
         known = isinstance(name, str) and name in self._table.weights
         own = str(name) if known else self._table.names.one(name)
         return self._table.read(own)[self._index]
+
+    def __setitem__(self, name: object, mask: object) -> None:
+        word, command = (("kept", "prune"), ("trainable", "freeze"))[self._index]
+        raise InvalidArgument(
+            f"Could not set the {word} mask of {name!r:.60}: expected a command, got an "
+            f"assignment. Call {command}(name, {word}=mask)."
+        )
 
     def __iter__(self) -> Iterator[str]:
         self._table.look()

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't that of a resource
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest
 from tb_pastnet.v1.clones.clone_arguments import (
@@ -42,6 +43,14 @@ class ClonedGraph:
             values at that time.
         sync_op: the operation that copies the values of the originals.
         mapping: the names of the `variables` by the names of the originals, in order.
+
+    Example:
+        >>> from tb_pastnet import v1
+        >>> with tf.Graph().as_default():
+        ...     x = tf.placeholder(tf.float32, (None, 4))
+        ...     clone = v1.clone_network(x, tf.matmul(x, tf.get_variable("w", (4, 2))))
+        >>> clone.mapping
+        {'w': 'clone/w'}
     """
 
     inputs: Nest
@@ -52,6 +61,7 @@ class ClonedGraph:
     mapping: Mapping[str, str]
 
 
+@answered
 def clone_network(
     inputs: Nest,
     outputs: Nest,

@@ -206,6 +206,11 @@ def _slice(part: tf.Variable) -> Any:
 def open_graph(graph: tf.Graph | None, doing: str) -> tf.Graph:
     """The graph, or the default one; raises InvalidArgument if it is finalized."""
     graph = tf.get_default_graph() if graph is None else graph
+    if not isinstance(graph, tf.Graph):
+        raise InvalidArgument(
+            f"Could not {doing}: expected graph= a tf.Graph, got {type(graph).__name__}. Leave it "
+            f"out for the default graph."
+        )
     if graph.finalized:
         raise InvalidArgument(
             f"Could not {doing}: expected a graph that accepts operations, got a finalized one. "

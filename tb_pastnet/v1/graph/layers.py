@@ -71,6 +71,12 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
         models = _listed(graph, tf.GraphKeys.MODEL_VARIABLES)
         every = _listed(graph, tf.GraphKeys.GLOBAL_VARIABLES)
         named = {each.name: each for each in graph_variables(graph) if _own(each, models, every)}
+    elif not isinstance(variables, Iterable):
+        raise InvalidArgument(
+            f"Could not take variables= {variables!r:.60}: expected the name of a scope, names, "
+            f"tf.Variables or a mapping of these, got {type(variables).__name__}. Leave it out for "
+            f"all that are trained."
+        )
     else:
         named = {each.name: each for each in _networks(graph_variables(graph), _names(variables))}
     one_graph(named.values(), graph, "choose variables")
@@ -120,6 +126,7 @@ def _entry(name: str, face: Any, use: Role) -> Found:
         types=() if use is UNKNOWN else (use.type,),
         statistic=not face.trainable,
         given=face,
+        paths=tuple(part.name for part in face.variable.parts),
         rule=use.rule,
     )
 

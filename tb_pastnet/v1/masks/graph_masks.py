@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.weights import AxisOverrides
@@ -21,6 +22,7 @@ from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
 from tb_pastnet.v1.masks.session_masks import SessionMasks
 
 
+@answered
 class Masks(MaskCommands):
     """Prunes and freezes single weights, or whole channels, of the variables of a graph.
 
@@ -122,22 +124,28 @@ class Masks(MaskCommands):
             )
         return HeldOptimizer(optimizer, self._holding)
 
-    def hold(self, update: Callable[[], Any], variables: Iterable[str] | None = None) -> Any:
+    @answered
+    def hold(self, update: Callable[[], Any], variables: Iterable[Any] | None = None) -> Any:
         """Builds any update, and restores held weights after it.
 
         Args:
             update: a function that builds it, and returns its operation, or tensors.
-            variables: names of the variables that it writes. None: all with masks. Required if two
-                updates run in one `session.run`.
+            variables: the variables that it writes, by name or themselves. None: all with masks.
+                Required if two updates run in one `session.run`.
 
         Returns:
             The operation to run instead.
 
         Raises:
-            InvalidArgument: the update returns nothing to wait for.
+            InvalidArgument: the update is no function, or returns nothing to wait for.
             UnknownName: a name fits no variable, or several.
         """
         open_graph(self.site.graph, "hold weights in an update")
+        if not callable(update):
+            raise InvalidArgument(
+                f"Could not hold weights in an update: expected update= a function that builds it, "
+                f"got {type(update).__name__}. Write hold(lambda: update)."
+            )
         return self._holding.around(update, self.state.chosen(variables))
 
     def refresh(self) -> None:

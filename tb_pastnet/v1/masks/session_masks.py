@@ -10,10 +10,10 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.mask_input import Mask
-from tb_pastnet.core.names import Called, Names
 from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskTable
+from tb_pastnet.record.weight import names_of
 from tb_pastnet.v1.graph.graph_variables import MASK_VARIABLES
 from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 
@@ -105,11 +105,10 @@ class SessionMasks(MaskTable):
         if session is not None and session is not self._seen():
             self.refresh()
 
-    def chosen(self, names: Iterable[str] | None) -> list[GraphVariableMasks]:
-        """The masks of named variables; None: all."""
-        ids = (
-            self.made if names is None else Names({name: Called() for name in self.made}).all(names)
-        )
+    def chosen(self, names: Iterable[Any] | None) -> list[GraphVariableMasks]:
+        """The masks of variables, by names or themselves; None: all."""
+        own = [self.weights[name] for name in self.made]
+        ids = self.made if names is None else names_of(own).all(names)
         return [self.made[name] for name in ids]
 
     def read(self, name: str) -> tuple[Mask, Mask]:

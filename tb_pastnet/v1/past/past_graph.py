@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest, needed
 from tb_pastnet.keras.past.past_variables import difference
@@ -47,6 +48,14 @@ class PastGraph:
         mapping: the name of the past variable by that of the current one.
         initializer: the operation that initializes the shadow variables with the current values.
         sync_op: the operation that copies the current values. It doesn't wait for anything.
+
+    Example:
+        >>> from tb_pastnet import v1
+        >>> with tf.Graph().as_default():
+        ...     x = tf.placeholder(tf.float32, (None, 4))
+        ...     past = v1.past_network(x, tf.matmul(x, tf.get_variable("w", (4, 2))))
+        >>> past.mapping
+        {'w': 'past/w'}
     """
 
     def __init__(self, outputs: Nest, pairs: Sequence[Pair], scope: str) -> None:
@@ -120,6 +129,7 @@ class PastGraph:
         return f"<PastGraph {self._scope!r} of {len(self.mapping)} variables>"
 
 
+@answered
 def past_network(
     inputs: Nest,
     outputs: Nest,
@@ -140,8 +150,9 @@ def past_network(
     Args:
         inputs: the input tensors of the network, one or a nest of them.
         outputs: its output tensors, one or a nest of them.
-        variables: the variables whose past is kept, as a scope, names, patterns such as "*/kernel"
-            or tf.Variables; for others, current values are used. None: all that the outputs need.
+        variables: the variables whose past is kept, as a scope, names, patterns such as
+            `"*/kernel"` or tf.Variables; for others, current values are used. None: all that the
+            outputs need.
         scope: the full name scope of the past: the past of "net/w" is named "past/net/w".
         share: tensors, operations and lookup tables that both networks use, or their names.
 

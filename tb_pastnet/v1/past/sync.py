@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import is_number, is_whole
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.keras.graphs.nodes import Nest
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Pair = tuple[GraphVariable, GraphVariable]
 
 
+@answered
 def sync_op(
     current_scope: str,
     past_scope: str,
@@ -43,7 +45,7 @@ def sync_op(
 
     A past variable gets the value of the current one with the same name below its scope. The past
     may be a part of the network. Partitioned variables count as one. To use the past, sync and
-    train in one `session.run` see `docs/tf1_graphs.md`.
+    train in one `session.run` see `docs/how_to/tf1_graphs.md`.
 
     Args:
         current_scope: the exact name of a scope, from the root of the graph: "net" isn't "net_2".
@@ -200,6 +202,7 @@ def _shown(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
 
 
+@answered
 class SyncHook(tf.train.SessionRunHook):
     """Syncs a past network every few steps of training, as for a target network.
 

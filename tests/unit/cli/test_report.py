@@ -25,8 +25,8 @@ def test_a_channel_whose_kernel_and_bias_both_leak_counts_once(tmp_path):
         log=lambda numbers, step: counts.append(numbers["pastnet/violations"]),
     ) as recorder:
         for step in range(1, 4):
-            for name in arrays:
-                arrays[name] -= 0.1
+            for array in arrays.values():
+                array[...] -= 0.1
             recorder.record(step)
     assert counts[-1] == 4
     assert len(pastnet.read(tmp_path).runs["."].violations) == 8

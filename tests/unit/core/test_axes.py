@@ -168,6 +168,12 @@ def test_an_axis_out_of_range_is_refused(axis):
         explicit_axis(axis, (2, 3, 4), "w")
 
 
+@pytest.mark.parametrize("axis", ["out", None, 1.0, (0, "out"), True])
+def test_an_axis_that_is_no_number_is_refused(axis):
+    with pytest.raises(InvalidArgument, match="expected a whole number or several, got"):
+        explicit_axis(axis, (2, 3, 4), "w")
+
+
 def test_values_of_another_size_are_refused():
     with pytest.raises(
         InvalidArgument, match=r"expected 4 elements as in \(4,\), got shape \(5,\)"

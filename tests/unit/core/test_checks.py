@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from tb_pastnet.core.checks import check_sparsity, is_number, is_whole
+from tb_pastnet.core.checks import (
+    check_rate,
+    check_sparsity,
+    check_threshold,
+    is_number,
+    is_whole,
+)
 from tb_pastnet.errors import InvalidArgument
 
 WHOLE = [2, -1, np.int64(2), np.uint8(0)]
@@ -30,3 +36,17 @@ def test_a_sparsity_is_a_float_from_0_up_to_below_1(value):
 def test_another_sparsity_is_refused_by_its_name(value):
     with pytest.raises(InvalidArgument, match="expected final from 0 up to below 1, got"):
         check_sparsity(value, "final")
+
+
+def test_a_rate_by_name_is_refused():
+    for rate in (None, 0.1, np.float32(1), lambda step: 0.1, object()):
+        check_rate(rate)
+    with pytest.raises(InvalidArgument, match="expected learning_rate= a number .* got 'adam'"):
+        check_rate("adam")
+
+
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "small", None, True])
+def test_a_threshold_below_which_nothing_can_be_is_refused(value):
+    check_threshold(0)
+    with pytest.raises(InvalidArgument, match="expected threshold= of at least 0, got"):
+        check_threshold(value)

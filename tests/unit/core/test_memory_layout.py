@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tb_pastnet.core import kernels, plain_kernels
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis
 from tb_pastnet.core.memory_layout import (
     LONGEST_PERIOD,
@@ -14,7 +15,9 @@ from tb_pastnet.core.memory_layout import (
     layout_of,
     united,
 )
+from tb_pastnet.core.statistics import DELTA_MAX, NORM, VALUE_ROWS
 
+KERNELS = pytest.mark.parametrize("by", [kernels, plain_kernels], ids=["numba", "numpy"])
 ODD = [0.0, -0.0, 1.5, -2.0, 3e38, 1e-40, np.nan, np.inf, -np.inf]
 
 
@@ -50,31 +53,38 @@ def expected(current, past, axis):
     return np.stack([*sums, np.abs(delta).max(-1), change.sum(-1), (~finite).sum(-1)])
 
 
-def measured(layout, current, past, parts, *, replace=False):
+def measured(by, layout, current, past, parts, *, replace=False):
     """The same by the kernels; `past` must be contiguous."""
-    now, was = current.reshape(layout.shape), past.reshape(layout.shape)
-    return united([layout.measure(now, was, cut, replace=replace) for cut in layout.cuts(parts)])
+    arrays = current.reshape(layout.shape), past.reshape(layout.shape)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_kernels, "BLOCK", 8)
+        return united(
+            [layout.measure(by, *arrays, cut, replace=replace) for cut in layout.cuts(parts)]
+        )
 
 
+@KERNELS
 @given(cases(), st.integers(1, 4))
-def test_parts_give_what_the_whole_gives(case, parts):
+def test_parts_give_what_the_whole_gives(by, case, parts):
     current, past, axis = case
     layout = layout_of(axis, len(current))
-    found = measured(layout, current, past.copy(), parts)
+    found = measured(by, layout, current, past.copy(), parts)
     assert found == pytest.approx(expected(current, past, axis), rel=1e-12)
 
 
+@KERNELS
 @given(cases(), st.integers(1, 4))
-def test_rows_alone_give_the_same(case, parts):
+def test_rows_alone_give_the_same(by, case, parts):
     current, past, axis = case
     layout = layout_of(axis, len(current))
     rows = Contiguous(layout.members, layout.outer, layout.channels, layout.inner)
-    found = measured(rows, current, past.copy(), parts)
+    found = measured(by, rows, current, past.copy(), parts)
     assert found == pytest.approx(expected(current, past, axis), rel=1e-12)
 
 
+@KERNELS
 @given(cases(), st.integers(1, 4), st.booleans())
-def test_every_element_is_cut_once_and_replaced_only_on_demand(case, parts, replace):
+def test_every_element_is_cut_once_and_replaced_only_on_demand(by, case, parts, replace):
     current, past, axis = case
     layout = layout_of(axis, len(current))
     times = np.zeros(layout.shape, int)
@@ -83,7 +93,7 @@ def test_every_element_is_cut_once_and_replaced_only_on_demand(case, parts, repl
     assert (times == 1).all()
     assert len(layout.cuts(parts)) <= max(1, parts)
     kept = past.copy()
-    measured(layout, current, kept, parts, replace=replace)
+    measured(by, layout, current, kept, parts, replace=replace)
     np.testing.assert_array_equal(kept, current if replace else past)
 
 
@@ -112,9 +122,7 @@ def test_wide_arrays_are_cut_in_whole_turns_of_their_channels():
 
 
 def test_the_largest_of_the_parts_is_the_largest_of_all():
-    from tb_pastnet.core import kernels  # numba takes long to import
-
-    first, second = np.ones((kernels.ROWS, 1, 2)), np.full((kernels.ROWS, 1, 2), 3.0)
+    first, second = np.ones((VALUE_ROWS, 1, 2)), np.full((VALUE_ROWS, 1, 2), 3.0)
     both = united([first, second])
-    assert both[kernels.DELTA_MAX].tolist() == [[3.0, 3.0]]
-    assert both[kernels.NORM].tolist() == [[4.0, 4.0]]
+    assert both[DELTA_MAX].tolist() == [[3.0, 3.0]]
+    assert both[NORM].tolist() == [[4.0, 4.0]]

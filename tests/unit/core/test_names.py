@@ -139,3 +139,24 @@ def test_a_layer_with_several_is_no_single_variable():
 def test_what_is_not_of_the_network_is_refused(foreign):
     with pytest.raises(InvalidArgument, match="expected a variable or layer of this network"):
         NAMES.all(foreign)
+
+
+def test_what_is_given_by_what_a_user_calls_variables_goes_by_their_names():
+    given = {KERNEL: 0, "*/bias": (0,), "dense_2/kernel": -1}
+    expected = {"dense/kernel": 0, "inner/dense/bias": (0,), "dense_1/kernel": -1}
+    assert NAMES.keyed(given, "channel_axis") == expected
+    assert NAMES.keyed(None, "channel_axis") == {}
+    with pytest.raises(InvalidArgument, match=r"read channel_axis=: .*mapping from names, got -1"):
+        NAMES.keyed(-1, "channel_axis")
+
+
+def test_the_name_of_a_layer_is_answered_with_its_pattern():
+    with pytest.raises(UnknownName, match=r"Write 'inner/dense/\*' for all that are in it\."):
+        NAMES.one("inner/dense")
+    with pytest.raises(UnknownName, match=r"Use a variable's path below the model"):
+        NAMES.one("outer")
+
+
+def test_a_number_is_no_name():
+    with pytest.raises(InvalidArgument, match="a layer by 0: expected its name, got int. Choose"):
+        names.resolve(0, ["first"], "layer")

@@ -103,7 +103,9 @@ def test_quantising_something_else_is_an_error():
 
 
 def test_the_documented_statistics_are_those_of_the_table():
-    text = (Path(__file__).parents[3] / "docs" / "record_format.md").read_text("utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "reference" / "record_format.md").read_text(
+        "utf-8"
+    )
     rows = re.findall(
         r"^\| \d \| (\w+) \| (.*) \| (share |count |)code(?: − code of (\w+))? \|$", text, re.M
     )

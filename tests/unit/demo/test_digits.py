@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
+import pytest
 
 from demo.digits import BATCH, STEPS_PER_EPOCH, Digits, digits
 
@@ -12,6 +15,13 @@ def test_the_digits_are_split_into_full_batches_and_a_rest():
     assert (data.train[0].min(), data.train[0].max()) == (0, 1)
     assert len(data.train[0]) + len(data.test[0]) == 1797
     assert set(data.test[1]) == set(range(10))
+
+
+def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(ModuleNotFoundError, match="Run: pip install scikit-learn"):
+        digits()
 
 
 def numbered(images):

@@ -23,13 +23,21 @@ def test_a_missing_package_is_named_with_what_brings_it(monkeypatch):
     )
     FRAMEWORKS["torch"].check(FIRST)
     expected = (
-        "Could not train the demo with jax: expected the packages jax, optax, got none called "
-        "optax. Install with `pip install optax`, or call `python3 dev.py demo --framework jax`, "
+        "Could not train the demo with jax: expected the packages jax, optax, scikit-learn, got "
+        "none called optax. Install with `pip install optax`, or call `python3 dev.py demo --framework jax`, "
         "which brings what it needs."
     )
     with pytest.raises(ModuleNotFoundError) as raised:
         FRAMEWORKS["jax"].check(FIRST)
     assert str(raised.value) == expected
+
+
+def test_scikit_learn_goes_by_the_name_that_pip_knows(monkeypatch):
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "sklearn" else object()
+    )
+    with pytest.raises(ModuleNotFoundError, match="`pip install scikit-learn`"):
+        FRAMEWORKS["torch"].check(FIRST)
 
 
 def test_the_lottery_is_trained_by_keras_alone(monkeypatch):

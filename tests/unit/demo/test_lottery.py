@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import re
-
 import keras
 import numpy as np
 import pytest
 
 from demo import lottery
 from demo.digits import BATCH, Digits, digits
-from demo.lottery import KEEP, RandomTicket, network, table, winning_tickets
+from demo.lottery import KEEP, RandomTicket, network, winning_tickets
 
 ROUNDS = 3
 BIASES = slice(1, None, 2)
@@ -111,22 +109,6 @@ def test_a_study_is_repeatable_and_its_seeds_differ(data, monkeypatch):
     np.testing.assert_array_equal(once[:1], again)
     np.testing.assert_allclose(once[..., 0], [[0, 0.2]] * 2, atol=1e-5)
     assert (once[0, :, 1:] != once[1, :, 1:]).any()
-
-
-def test_the_table_says_mean_deviation_and_how_often_the_winning_ticket_is_better():
-    results = np.array([[[0.5, 0.9, 0.8]], [[0.5, 0.8, 0.8]], [[0.5, 0.7, 0.8]]])
-    assert table(results).splitlines()[-1] == (
-        "| 0 | 50.0 % | 80.00 ± 10.00 | 80.00 ± 0.00 | +0.00 | 1.5 of 3 |"
-    )
-    assert "| 0 | 50.0 % | 90.00 ± 0.00 |" in table(results[:1])
-
-
-def test_the_command_prints_a_table(data, monkeypatch, capsys):
-    monkeypatch.setattr(lottery, "EPOCHS", 2)
-    monkeypatch.setattr(lottery, "digits", lambda: data)
-    assert lottery.main(["--seeds", "1", "--rounds", "1"]) == 0
-    text = capsys.readouterr().out
-    assert re.search(r"\| 1 \| 20.0 % \| \d+\.\d\d ± 0.00 \| .*\n\n1 seeds in \d+ s", text)
 
 
 def test_its_network_is_of_five_dense_layers():

@@ -57,8 +57,8 @@ def callback(tmp_path):
 
 
 COMPILED = {"graph": False, "XLA": True}
-# Each way of compiling once: the callback reads variables between steps, whichever optimizer moved them.
-NOW = [("SGD", "graph"), ("Adam", "XLA")]
+# The callback reads variables between steps, whichever optimizer moved them. By default, as below, XLA compiles.
+NOW = [("SGD", "graph")]
 
 
 @pytest.mark.promise("failing_internals")
@@ -307,8 +307,9 @@ def test_the_end_of_fit_says_what_was_recorded(tmp_path, capsys, caplog, verbose
     # That nothing was recorded is said in any case.
     (none,) = (record.message for record in caplog.records)
     assert none.startswith(f"No record in {tmp_path / '100'}: the training made 5 steps")
-    start = f"PastNet: 5 records in {tmp_path / '1'}, no violations, "
-    assert [line.startswith(start) for line in lines] == ([True] if verbose else [])
+    start, end = "PastNet: 5 records, no violations, ", f"tensorboard --logdir {tmp_path / '1'}"
+    whole = [line.startswith(start) and line.endswith(end) for line in lines]
+    assert whole == ([True] if verbose else [])
 
 
 def test_a_probe_has_a_cadence_of_its_own_which_the_log_knows(tmp_path):

@@ -28,12 +28,29 @@ def test_runs_are_found_by_name_and_by_its_end(tmp_path: Path) -> None:
         match="Could not find run 'c': expected one of .*Use a run's path below the log",
     ):
         log.runs["c"]
+    assert (list(log), len(log)) == (list(log.runs), 3)
+    assert log["ticket"] is log.runs["b/ticket"]
+    assert ("a" in log, "ticket" in log) == (True, False)
+    assert [run.name for run in log.values()] == list(log)
+    assert log._ipython_key_completions_() == list(log)
+    with pytest.raises(UnknownName, match="Could not find run 'tickett': expected one of b/ticket"):
+        log["tickett"]
     assert repr(log).splitlines() == [
         f"Log({str(tmp_path)!r}, 3 runs)",
         "  Run('a', 3 records, steps 1 to 3, 2 layers)",
         "  Run('b/dense', 3 records, steps 1 to 3, 2 layers)",
         "  Run('b/ticket', 3 records, steps 1 to 3, 2 layers)",
     ]
+
+
+def test_a_run_gives_its_layers_by_name(tmp_path: Path) -> None:
+    files.write_run(tmp_path, layers={"block/conv1": 4, "head": 2}, steps=range(1, 4))
+    run = pastnet.read(tmp_path)["a"]
+    assert run["conv1"] is run.layers["block/conv1"]
+    assert list(run) == run._ipython_key_completions_() == ["block/conv1", "head"]
+    assert ("head" in run, "conv1" in run) == (True, False)
+    with pytest.raises(UnknownName, match="Could not find layer 'haed': expected one of head"):
+        run["haed"]
 
 
 def test_it_is_as_it_was_when_it_was_opened(tmp_path: Path) -> None:
@@ -68,7 +85,9 @@ def test_what_was_read_once_is_kept(tmp_path: Path) -> None:
 
 def test_an_empty_directory_has_no_runs_and_what_is_none_is_refused(tmp_path: Path) -> None:
     log = pastnet.read(tmp_path)
-    assert (len(log.runs), repr(log)) == (0, f"Log({str(tmp_path)!r}, 0 runs)")
+    first, where = repr(log).splitlines()
+    assert (len(log.runs), first) == (0, f"Log({str(tmp_path)!r}, 0 runs)")
+    assert where == "  no run: give the directory that training wrote to, or one above it"
     with pytest.raises(UnreadableLog, match="expected a directory, got No such file or directory"):
         pastnet.read(tmp_path / "nothing")
     with pytest.raises(OSError, match="Pass the directory that training wrote to, or one above it"):

@@ -253,3 +253,15 @@ def test_past_is_checked(past):
 def test_a_lag_is_checked(past):
     with pytest.raises(InvalidArgument, match=r"expected past= from 1 to 160 steps with every=10"):
         Schedule(10, past)
+
+
+def test_numbers_of_numpy_are_whole_numbers():
+    schedule = Schedule(np.int64(3), np.int32(2), np.uint8(4))
+    assert [schedule.every, schedule.past, schedule.last] == [3, 2, 4]
+    assert {type(each) for each in (schedule.every, schedule.past, schedule.last)} == {int}
+
+
+@pytest.mark.parametrize("start", ["now", -1, 0.5, [1]])
+def test_a_first_step_that_is_none_is_refused(start):
+    with pytest.raises(InvalidArgument, match="expected initial_step= a whole number from 0 on"):
+        Schedule(10, "previous", start)

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from tools import bundle
+from tools.browser import FRONTEND
 
 
 @pytest.fixture
@@ -19,7 +23,7 @@ def building(monkeypatch, static, files, code=0):
     def npm(script, env):
         for name, content in files.items():
             (static / name).write_bytes(content)
-        return code, "broken" if code else ""
+        return code, "broken" if code else "index.js: 0.2 KB gz"
 
     monkeypatch.setattr(bundle, "npm", npm)
 
@@ -44,3 +48,18 @@ def test_a_build_that_fails_shows_its_own_output(static, monkeypatch):
     building(monkeypatch, static, {"index.js": b"half"}, code=3)
     assert bundle.compare({}) == (3, "broken")
     assert bundle.contents(static) == {"index.js": b"committed"}
+
+
+def test_the_notices_name_each_package_in_the_page_with_its_license():
+    lock = json.loads((FRONTEND / "package-lock.json").read_text("utf-8"))["packages"]
+    bundled = {
+        path.removeprefix("node_modules/"): package["version"]
+        for path, package in lock.items()
+        if path and not package.get("dev")
+    }
+    notices = (bundle.STATIC / "notices.txt").read_text("utf-8")
+    _, *parts = notices.split(f"\n{'=' * 80}\n\n")
+    heads = [re.match(r"(\S+) (\S+), https://.+\n\n", part) for part in parts]
+    assert {head[1]: head[2] for head in heads} == bundled
+    for part in parts:
+        assert re.search(r"Copyright \(c\) .+Permission is hereby granted.+AS IS", part, re.S)

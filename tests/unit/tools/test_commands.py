@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,18 @@ def test_prove_writes_only_where_it_is_told_to():
     assert commands.parse(["prove", "--write"]).write
 
 
+def extras_of(monkeypatch):
+    """The extras that an environment is asked for, once it is."""
+    extras: list[str] = []
+
+    def ensure(needed):
+        extras.extend(needed)
+        return Path(sys.executable)
+
+    monkeypatch.setattr(environment, "ensure", ensure)
+    return extras
+
+
 def test_what_follows_demo_goes_to_the_demo():
     arguments = commands.parse(["demo", "--once", "--logdir", "here"])
     assert (arguments.action, arguments.demo) == (commands.demo, ["--once", "--logdir", "here"])
@@ -30,8 +43,7 @@ def test_what_follows_demo_goes_to_the_demo():
     ("framework", "extras"), [("keras", []), ("torch", ["dev-torch"]), ("jax", ["dev-jax"])]
 )
 def test_the_demo_brings_the_framework_that_trains_it(framework, extras, ran, monkeypatch):
-    brought = []
-    monkeypatch.setattr(environment, "bring", lambda extra, python: brought.append(extra))
+    brought = extras_of(monkeypatch)
     assert commands.main(["demo", "--framework", framework, "--once"]) == 0
     assert brought == extras
     assert ran[-1][1:] == ["-m", "demo", "--framework", framework, "--once"]
@@ -44,6 +56,7 @@ def test_every_command_is_explained():
         "bench",
         "bundle",
         "demo",
+        "docs",
         "lint",
         "matrix",
         "mutants",
@@ -62,7 +75,7 @@ def test_an_unknown_command_is_refused(capsys):
 
 
 def test_a_failure_is_told_in_one_text(monkeypatch, capsys):
-    def fail():
+    def fail(extras):
         raise Failure("Could not make it.")
 
     monkeypatch.setattr(commands.environment, "ensure", fail)
@@ -102,6 +115,16 @@ def test_the_fast_tests_bring_no_browser(ran, capsys):
     )
 
 
+@pytest.mark.parametrize(("code", "said"), [(0, "index.html"), (2, "The site has errors.")])
+def test_the_site_is_built_and_no_warning_passes(monkeypatch, capsys, code, said):
+    calls = []
+    monkeypatch.setenv("PASTNET_PYTHON", sys.executable)
+    monkeypatch.setattr(commands, "run", lambda command, env: calls.append(command) or code)
+    assert commands.main(["docs"]) == code
+    assert calls[0][1:4] == ["-m", "sphinx", "-W"]
+    assert said in capsys.readouterr().out
+
+
 def test_what_changed_chooses_tests_and_says_what_is_left_out(ran, monkeypatch, capsys):
     changed = ["tests/unit/tools/test_commands.py"]
     monkeypatch.setattr(commands.selection, "changed_since", lambda _: changed)
@@ -135,8 +158,7 @@ def test_paths_are_run_without_dashes(ran):
 def test_tests_have_all_frameworks_but_those_that_are_left_out(
     ran, monkeypatch, capsys, given, brought
 ):
-    extras, environments = [], []
-    monkeypatch.setattr(environment, "bring", lambda extra, python: extras.append(extra))
+    extras, environments = extras_of(monkeypatch), []
     monkeypatch.setattr(commands, "run", lambda command, env: environments.append(env) or 0)
     assert commands.main(["test", "tests/a.py", *given]) == 0
     assert extras == brought

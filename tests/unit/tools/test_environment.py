@@ -90,6 +90,24 @@ def test_an_extra_is_brought_once(made, monkeypatch, tmp_path):
     assert len(made) == 2
 
 
+def test_a_new_environment_gets_its_extras_in_one_call(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "VENV", tmp_path)
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: True)
+    monkeypatch.delenv("PASTNET_PYTHON", raising=False)
+    for _ in range(2):
+        assert environment.ensure(["dev-torch", "dev-jax"]) == environment.venv_python(tmp_path)
+    _, install = made
+    assert install[5].endswith(",dev,dev-torch,dev-jax]")
+    environment.ensure(["dev-torch", "prove"])
+    assert made[2][5] == f"{environment.ROOT}[prove]"
+    assert len(made) == 3
+
+
+def test_pip_leaves_compiling_to_imports(made):
+    environment.install(["pip", "install", "numpy"], "install NumPy")
+    assert "--no-compile" in made[0]
+
+
 def test_a_chosen_python_gets_no_extra(made, tmp_path):
     environment.bring("prove", tmp_path / "python")
     assert made == []
@@ -109,6 +127,16 @@ def test_without_a_whole_environment_a_small_one_is_made_once(made, monkeypatch,
     assert not any("tensorflow" in word for word in made[1])
     (environment.VENV / environment.STAMP).write_text(environment.stamp())
     assert environment.ensure_small() == environment.venv_python(environment.VENV)
+
+
+def test_the_site_needs_no_framework(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(environment, "SITE", tmp_path / ".venv-docs")
+    monkeypatch.setattr(environment, "can_bring_pip", lambda: True)
+    monkeypatch.delenv("PASTNET_PYTHON", raising=False)
+    environment.SITE.mkdir()
+    assert environment.ensure_docs() == environment.venv_python(environment.SITE)
+    assert f"{environment.ROOT}[docs]" in made[1]
+    assert not any("tensorflow" in word for word in made[1])
 
 
 def test_what_is_compiled_once_is_kept(monkeypatch):

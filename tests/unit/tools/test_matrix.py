@@ -136,7 +136,7 @@ def test_what_a_column_showed_is_a_row_of_the_promises(tmp_path, monkeypatch):
     matrix.save(matrix.Outcome(Column("b", "3.10"), "skipped", counts="no Python"), tmp_path)
     (kept,) = json.loads((tmp_path / "matrix-a.json").read_text("utf-8"))["results"]
     assert kept["test"] == "dev.py matrix a"
-    (row,) = [row for row in rows(load(tmp_path)[0]) if row.promise.name == "versions"]
+    (row,) = [row for row in rows(load(tmp_path)) if row.promise.name == "versions"]
     assert (row.verdict, row.tests) == ("partly", "1 of 2")
     assert row.figures == ["Python 3.12.1, tensorflow 2.19.1: 6 passed", "skipped: b: no Python"]
 
@@ -160,3 +160,9 @@ def test_the_command_chooses_the_tests(monkeypatch, argv, tests):
     assert commands.main(argv) == 1
     assert tuple(asked["pytest"][: len(tests)]) == tests
     assert len(asked["columns"]) == (1 if "2.19" in argv else len(COLUMNS))
+
+
+def test_the_workflow_of_the_tests_runs_each_column():
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text("utf-8")
+    ran = re.findall(r'- \{ column: "(.+?)", python: "(.+?)" \}', workflow)
+    assert ran == [(column.name, column.python) for column in COLUMNS]

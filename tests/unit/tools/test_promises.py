@@ -11,6 +11,7 @@ import pytest
 from tests.promises import PROMISES, Promise
 from tools import promises
 from tools.columns import COLUMNS
+from tools.steps import Failure
 
 HERE = Promise("kill_9", "it is killed", "nothing | is lost")
 PLACE = [one.name for one in PROMISES].index("versions")
@@ -42,7 +43,7 @@ def test_a_row_is_judged_by_its_own_tests(results, verdict, tests, figures):
     assert (row.verdict, row.tests, row.figures) == (verdict, tests, figures)
 
 
-def test_the_tables_say_it_in_full():
+def test_the_terminal_says_it_in_full():
     rows = [promises.row(HERE, [result(figures=["1 of 2"])]), promises.row(OTHER, [])]
     assert promises.text(rows).splitlines() == [
         "proven   kill_9               1 of 1 tests, 2 s",
@@ -53,21 +54,46 @@ def test_the_tables_say_it_in_full():
         "         it is read for long",
         "         bar: quick",
     ]
-    assert promises.markdown(rows).splitlines()[2:] == [
-        "| **kill_9**: it is killed | nothing \\| is lost | proven | 1 of 1 | 1 of 2 |",
-        "| **soak**: it is read for long | quick | not run | 0 of 0 |  |",
+
+
+def test_what_was_shown_is_published_and_other_rows_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(promises, "PROMISES", (HERE, OTHER))
+    page, published = tmp_path / "page.md", tmp_path / "promises.json"
+    page.write_text(f"before\n{promises.BEGIN}\nold\n{promises.END}\nafter\n", "utf-8")
+    kept = {"verdict": "proven", "tests": "2 of 2", "figures": ["a", "b"], "of": ["abc"]}
+    published.write_text(json.dumps({"soak": kept, "kill_9": kept}))
+    shown = promises.row(HERE, [result(figures=["1 of 2"], commit="def")])
+    promises.publish([shown, promises.row(OTHER, [])], published)
+    for _ in range(2):
+        promises.write(page, published)
+    text = page.read_text("utf-8")
+    assert text.startswith(f"before\n{promises.BEGIN}\n\n| what")
+    assert text.endswith(f" |\n\n{promises.END}\nafter\n")
+    assert text.splitlines()[5:7] == [
+        "| **kill_9**: it is killed | nothing \\| is lost | proven | 1 of 1 | 1 of 2 | def |",
+        "| **soak**: it is read for long | quick | proven | 2 of 2 | a; b | abc |",
     ]
 
 
-def test_the_table_is_written_between_its_marks(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{promises.BEGIN}\nold\n{promises.END}\nafter\n", "utf-8")
-    for _ in range(2):
-        promises.write([promises.row(HERE, [])], ["abc"], page)
-    text = page.read_text("utf-8")
-    assert text.startswith(f"before\n{promises.BEGIN}\n\n| what")
-    assert text.endswith(f"Of abc.\n\n{promises.END}\nafter\n")
-    assert "old" not in text
+def test_a_row_that_was_never_run_says_so(monkeypatch):
+    monkeypatch.setattr(promises, "PROMISES", (OTHER,))
+    row = "| **soak**: it is read for long | quick | not run |  |  |  |"
+    assert promises.markdown({}).splitlines()[2:] == [row]
+
+
+def test_results_of_no_commit_are_refused(tmp_path):
+    published = tmp_path / "promises.json"
+    published.write_text("{}")
+    row = promises.row(HERE, [result(commit="abc-dirty")])
+    with pytest.raises(Failure, match="got those of kill_9 of abc-dirty. Commit, then call"):
+        promises.publish([row], published)
+    assert published.read_text() == "{}"
+
+
+def test_the_page_is_what_the_published_rows_make():
+    text = promises.PAGE.read_text("utf-8")
+    assert promises.filled(text) == text
+    assert "-dirty" not in promises.PUBLISHED.read_text("utf-8")
 
 
 CONFTEST = """
@@ -105,8 +131,8 @@ def test_what_tests_show_is_kept(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST)
     done = run(tmp_path, tmp_path / "results" / "tests.json", "-n", "1")
     assert done.returncode == 1, done.stdout + done.stderr
-    results, (commit,) = promises.load(tmp_path / "results")
-    assert commit
+    results = promises.load(tmp_path / "results")
+    assert all(one["commit"] for one in results)
     found = {one["test"].partition("::")[2]: one for one in results}
     assert set(found) == {"test_figures", "test_fails", "test_skipped"}
     assert found["test_figures"]["figures"] == ["9 of 9"]
@@ -134,9 +160,8 @@ def test_the_newest_result_of_a_test_counts_and_a_whole_run_begins_anew(tmp_path
     keep("tests", "old", "failed", 1)
     keep("again-1", "new", "passed", 3)
     keep("again-0", "middle", "failed", 2)
-    results, commits = promises.load(tmp_path)
-    assert [one["outcome"] for one in results] == ["passed"]
-    assert commits == ["new"]
+    (newest,) = promises.load(tmp_path)
+    assert (newest["outcome"], newest["commit"]) == ("passed", "new")
     keep("matrix-oldest", "old", "passed", 1)
     promises.forget(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["matrix-oldest.json"]
@@ -148,7 +173,7 @@ def test_columns_of_the_matrix_that_were_not_run_are_told(tmp_path):
             test = f"dev.py matrix {name}"
             found = {"results": [result(promise="versions", test=test)], "commit": "a"}
             (tmp_path / f"matrix-{name}.json").write_text(json.dumps(found))
-        row = promises.rows(promises.load(tmp_path)[0])[PLACE]
+        row = promises.rows(promises.load(tmp_path))[PLACE]
         return row.verdict, row.tests, row.figures
 
     names = [column.name for column in COLUMNS]

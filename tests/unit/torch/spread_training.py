@@ -21,7 +21,6 @@ from torch.distributed.tensor import Shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 import tb_pastnet as pastnet
-from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.source import ArraySource
 
 STEPS = 7
@@ -153,22 +152,6 @@ def fail(rank: int, folder: Path) -> dict[str, Any]:
     return {"records": training.recorder.records, "notes": training.recorder.notes.counts()}
 
 
-def part_ways(rank: int, folder: Path) -> dict[str, Any]:
-    """From step 4 on rank 1 counts otherwise."""
-    training = small(rank, folder / "apart", audit=False)
-    for number in range(1, 9):
-        training.step(number + 100 * (rank and number > 3))
-    return {"records": training.recorder.records, "notes": training.recorder.notes.counts()}
-
-
-def differ(rank: int, folder: Path) -> dict[str, Any]:
-    try:
-        small(rank, folder / "unlike", every=2 + rank)
-    except InvalidArgument as error:
-        return {"error": str(error)}
-    return {}
-
-
 def go_back(rank: int, folder: Path) -> dict[str, Any]:
     """Steps that go back, one that the log is told of, and past values by hand."""
     training = small(rank, folder / "back", past="epoch")
@@ -224,8 +207,6 @@ OTHERS = {
     "chosen": choose,
     "parallel": parallel,
     "failing": fail,
-    "apart": part_ways,
-    "unlike": differ,
     "back": go_back,
 }
 

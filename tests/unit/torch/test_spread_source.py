@@ -22,7 +22,7 @@ def trained(trained_by_ranks):
 
 @pytest.fixture(scope="module")
 def troubled(trained_by_ranks):
-    return trained_by_ranks("failing", "apart", "unlike", "back", "parallel", "chosen")
+    return trained_by_ranks("failing", "back", "parallel", "chosen")
 
 
 def values(trained, kind, rank=0, *, recorded=True):
@@ -157,24 +157,6 @@ def test_a_rank_that_fails_leaves_its_rows_without_numbers_and_no_rank_waits(tro
         numbers = np.asarray(getattr(run.variables["weight"], row), float)
         assert np.isnan(numbers[2]).tolist() == [False, False, True, True], row
         assert np.isfinite(numbers[[0, 1, 3]]).all(), row
-
-
-def test_ranks_that_count_otherwise_record_no_more_and_train_on(troubled):
-    text = (
-        "Could not record with the other ranks any longer: RuntimeError: expected all ranks at one "
-        "step, got steps 4 to 104. Call record on each rank after each step"
-    )
-    assert [done["apart"]["notes"][text] for done in troubled.done] == [1, 1]
-    assert log(troubled.folder / "apart").steps.tolist() == [1, 2]
-
-
-def test_arguments_that_differ_are_refused_on_each_rank(troubled):
-    errors = {done["unlike"]["error"] for done in troubled.done}
-    (text,) = errors
-    assert text.startswith("Could not record on 2 ranks: expected one module and the same arg")
-    assert "((2, 'previous'" in text
-    assert "((3, 'previous'" in text
-    assert not (troubled.folder / "unlike").exists()
 
 
 def test_steps_that_go_back_and_past_values_by_hand(troubled):

@@ -11,6 +11,7 @@ from torch import nn  # noqa: E402
 
 from tb_pastnet.core.statistics import STATISTICS  # noqa: E402
 from tb_pastnet.record.failures import Failures  # noqa: E402
+from tb_pastnet.torch import module_weights, torch_source  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps  # noqa: E402
 from tb_pastnet.torch.torch_source import TorchSource  # noqa: E402
@@ -58,6 +59,42 @@ def test_statistics_are_those_of_numpy(dtype, memory, fast, monkeypatch):
         recorded = rows[STATISTICS.index(statistic)]
         np.testing.assert_allclose(recorded, wanted, rtol=2e-6, err_msg=statistic)
     assert not source.compare(0)[STATISTICS.index("changed")].any()
+
+
+def test_small_weights_of_one_shape_are_read_together(monkeypatch):
+    module = nn.ModuleList([nn.Linear(4, 4) for _ in range(5)])
+    module[1].bfloat16()
+    source, read = source_of(module), []
+
+    def counted(tensor):
+        read.append(tensor.shape)
+        return module_weights.array_of(tensor)
+
+    monkeypatch.setattr(torch_source, "array_of", counted)
+    with torch.no_grad():
+        for layer in module:
+            layer.weight.add_(1)
+    changed = source.compare(0)[STATISTICS.index("changed")]
+    assert [tuple(shape) for shape in read] == [(5, 4, 4), (5, 4)]
+    assert changed.reshape(5, 2, 4).tolist() == [[[1] * 4, [0] * 4]] * 5
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor that says that it lies on an accelerator."""
+
+    device = torch.device("cuda:1")
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+
+def test_weights_of_several_devices_are_read_together():
+    module = nn.ModuleList([nn.Linear(4, 4, bias=False) for _ in range(3)])
+    source = source_of(module)
+    with torch.no_grad():
+        module[2].weight = nn.Parameter((module[2].weight + 1).as_subclass(Elsewhere))
+    delta = source.compare(0)[STATISTICS.index("delta_norm")].reshape(3, 4)
+    np.testing.assert_allclose(delta, [[0] * 4, [0] * 4, [2] * 4], rtol=1e-6)
 
 
 def test_a_group_has_the_rate_of_whichever_optimizer_trains_it_now():

@@ -11,6 +11,7 @@ from keras import initializers, layers
 from tb_pastnet import MaskedDense, clone_network
 from tb_pastnet.errors import InvalidArgument
 from tests.clones import NETWORKS, Scaled, batch, equal, move, values
+from tests.sampled import sampled
 
 
 def wide(**settings):
@@ -61,7 +62,7 @@ def test_statistics_states_and_raw_variables_begin_anew():
     assert copy.layers[1].raw.numpy().tolist() == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", sampled(NETWORKS, every=2))
 def test_every_network_can_be_drawn_anew(name):
     inputs, outputs, x = NETWORKS[name]()
     model = keras.Model(inputs, outputs)

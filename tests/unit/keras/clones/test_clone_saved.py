@@ -10,7 +10,15 @@ from keras import layers
 from tb_pastnet import clone_network
 from tests.clones import NETWORKS, arrays, batch, equal, move
 
-PLAIN = ["dense", "shared", "tied", "recurrent", "masked", "numbers", "text"]
+PLAIN = [
+    "dense",
+    "shared",
+    "tied",
+    "masked",
+    "numbers",
+    "text",
+    pytest.param("recurrent", marks=pytest.mark.prove),
+]
 """Those that Keras can save: also the originals."""
 
 

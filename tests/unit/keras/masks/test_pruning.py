@@ -192,7 +192,10 @@ def test_what_the_masks_raise_is_the_users(model):
     ("change", "expected"),
     [
         ({"masks": None}, "expected masks=pastnet.Masks(model), got None"),
-        ({"schedule": 0.5}, "expected a PolynomialDecay or a OneShot, got 0.5"),
+        (
+            {"schedule": 0.5},
+            "expected schedule=pastnet.PolynomialDecay(…) or pastnet.OneShot(…), got 0.5",
+        ),
         ({"every": 0}, "expected every= as a whole number from 1 on, got 0"),
         ({"every": True}, "expected every= as a whole number from 1 on, got True"),
         ({"every": 2.0}, "expected every= as a whole number from 1 on, got 2.0"),
@@ -203,9 +206,7 @@ def test_what_the_masks_raise_is_the_users(model):
 def test_arguments_that_are_none(masks, change, expected):
     with pytest.raises(InvalidArgument) as error:
         PruningCallback(**{"masks": masks, "schedule": OneShot(0.5, 1), **change})
-    assert str(error.value) == (
-        f"Could not make a PruningCallback: {expected}. Correct the argument."
-    )
+    assert str(error.value) == (f"Could not make a PruningCallback: {expected}. Write it so.")
 
 
 def test_under_gradient_accumulation_steps_are_batches():

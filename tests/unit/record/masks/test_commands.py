@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,21 @@ def test_freeze_and_thaw(masks):
     masks.freeze(BIAS)
     assert not masks.trainable["bias"].any()
     assert masks.table.version == 4
+
+
+def cells_of(masks):
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", masks._repr_html_())
+    return [cells[first : first + 6] for first in range(0, len(cells), 6)]
+
+
+def test_a_notebook_shows_kernels_and_what_is_held(masks):
+    masks.prune(KERNEL, channels=[1])
+    assert cells_of(masks) == [
+        ["weight", "shape", "elements", "sparsity", "pruned", "frozen"],
+        [KERNEL, "(2, 3)", "6", "33.3%", "2", "0"],
+    ]
+    masks.freeze(BIAS)
+    assert cells_of(masks)[2:] == [[BIAS, "(3,)", "3", "0.0%", "0", "3"]]
 
 
 def test_below_a_threshold_smallest_and_in_blocks(masks, weights):

@@ -123,7 +123,11 @@ def test_what_to_mask_is_chosen():
 @pytest.mark.parametrize(
     ("call", "kind_of", "text"),
     [
-        (lambda: v1.Masks("nett"), InvalidArgument, "Could not choose the variables of scope 'nett'"),
+        (
+            lambda: v1.Masks("nett"),
+            InvalidArgument,
+            "Could not choose the variables of scope 'nett'",
+        ),
         (lambda: v1.Masks(["w"]), UnknownName, "'w'"),
         (lambda: v1.Masks().wrap(0.1), InvalidArgument, "Could not hold masks on 0.1: expected a"),
         (

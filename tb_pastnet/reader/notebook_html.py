@@ -1,0 +1,96 @@
+"""Logs, runs, layers and variables as notebooks show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tb_pastnet.core.channel_states import NAMES, STATE, States
+from tb_pastnet.core.html_table import Markup, html_table
+from tb_pastnet.reader.arrays import Integers
+from tb_pastnet.reader.colours import LIGHT
+from tb_pastnet.reader.runs import SINK
+
+if TYPE_CHECKING:
+    from tb_pastnet.reader.log import Log, Run
+    from tb_pastnet.reader.records import Records
+
+MOST_CELLS = 4 << 20
+"""Records times channels of a run that is read to be shown: half a second."""
+
+_BAR = 120  # pixels
+
+
+def log_html(log: Log) -> str:
+    """A row for each run."""
+    head = ("run", "records", "steps", "layers", "channels", "training")
+    rows = [
+        (run.name, len(run.steps), _span(run.steps), len(run.layers), _channels(run), _end(run))
+        for run in log.runs.values()
+    ]
+    count = f"{len(rows):,} run{'' if len(rows) == 1 else 's'}"
+    return html_table(f"{log.logdir}: {count}", head, rows, log.warnings)
+
+
+def run_html(run: Run) -> str:
+    """A row for each layer, with its states at the last record unless that takes long to read."""
+    head, layers = ["layer", "type", "channels", "drawn by"], list(run.layers.values())
+    rows: list[tuple[object, ...]] = [
+        (layer.id, layer.type, layer.channels, layer.variable) for layer in layers
+    ]
+    steps = run.steps
+    if len(steps) and _channels(run) * len(steps) <= MOST_CELLS:
+        last = run.overview(latest=1)
+        head.append(f"states at step {last.steps[-1]:,}")
+        counts = np.stack([getattr(last, name)[-1] for name in NAMES[1:]], axis=1)
+        rows = [(*row, _states(own.tolist())) for row, own in zip(rows, counts, strict=True)]
+    title = f"Run {run.name}: {len(steps):,} records, steps {_span(steps)}, {_end(run)}"
+    return html_table(title, head, rows, list(run.notes))
+
+
+def records_html(title: str, records: Records, states: States) -> str:
+    """What a variable is, and what it did at its last record. States as from `Store.states`."""
+    rows: list[tuple[object, ...]] = [
+        ("shape", records.shape),
+        ("channels", f"{records.channels:,} on axis {records.axis}, {records.elements:,} each"),
+        ("records", f"{len(records.steps):,}, steps {_span(records.steps)}"),
+    ]
+    if len(records.steps):
+        counts = np.bincount(states[-1] & np.uint8(STATE), minlength=len(NAMES))[1:]
+        delta = records.relative_delta[-1]
+        rows += [
+            (f"states at step {records.steps[-1]:,}", _states(counts.tolist())),
+            ("relative change Δ", f"median {np.median(delta):.2g}, largest {delta.max():.2g}"),
+            ("violations", f"{len(records.violations):,}"),
+        ]
+    return html_table(title, (), rows)
+
+
+def _states(counts: list[int]) -> Markup:
+    """The states that channels are in, as a bar and in words."""
+    named = [(name, count) for name, count in zip(NAMES[1:], counts, strict=True) if count]
+    total = sum(counts)
+    parts = "".join(
+        f'<span style="display:inline-block;height:10px;width:{_BAR * count / total:.1f}px;'
+        f'background:{LIGHT.states[NAMES.index(name)]}"></span>'
+        for name, count in named
+    )
+    words = ", ".join(f"{count:,} {name}" for name, count in named) or "no record"
+    frame = "display:inline-block;white-space:nowrap;line-height:0;vertical-align:middle"
+    line = "outline:1px solid rgba(128,128,128,0.5);margin-right:8px"
+    return Markup(f'<span style="{frame};{line}">{parts}</span>{words}')
+
+
+def _channels(run: Run) -> int:
+    return sum(layer.channels for layer in run.layers.values())
+
+
+def _span(steps: Integers) -> str:
+    return f"{steps[0]:,} to {steps[-1]:,}" if len(steps) else "none"
+
+
+def _end(run: Run) -> str:
+    if run.source != SINK:
+        return "written by tf.summary"
+    return "ended normally" if run.closed else "killed, or still running"

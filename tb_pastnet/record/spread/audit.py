@@ -1,0 +1,149 @@
+"""The audit of weights that are spread over ranks: each rank compares its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from tb_pastnet.record.audit.array_audit import HeldArray
+from tb_pastnet.record.audit.comparison import Channels, Ints
+from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.spread.parts import Part
+from tb_pastnet.record.spread.rank_group import RankGroup
+from tb_pastnet.record.weight import Weight
+
+
+class _HeldPart(HeldArray):
+    """This rank's part of a held weight; its `channels` are those of the whole weight."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part.weight)
+        self._part = part
+        self.gathered: Channels | None = None
+
+    def channels(self) -> Channels:
+        """See `Held`: gathered from all ranks."""
+        if self.gathered is None:
+            raise RuntimeError("no rank has compared it yet")
+        return self.gathered
+
+    def own(self) -> Channels:
+        """This rank's part of each channel of the whole weight."""
+        rows, numbers = super().channels(), self._part.channels
+        total = _no_channels(self._part.total)
+        for name, row in rows._asdict().items():
+            joined = np.maximum if name == "largest" else np.add
+            joined.at(getattr(total, name), numbers, row)
+        return total
+
+    def worst(self, channels: Ints, count: int) -> Ints:
+        """See `Held`: only those on this rank."""
+        here = np.flatnonzero(np.isin(self._part.channels, channels))
+        return super().worst(here, count) if here.size else here
+
+
+class SpreadAudit(AuditSource):
+    """Compares on each rank; on rank 0 `audit` judges the gathered results.
+
+    Causes are found from the rows of rank 0.
+
+    Args:
+        own: the audit of the weights with a part on this rank, which gives flags and causes.
+        weights: the weights of all ranks that are compared.
+        parts: the part of each on this rank.
+        settle: called before weights are read.
+        failures: counts failures.
+    """
+
+    def __init__(
+        self,
+        own: AuditSource,
+        weights: Sequence[Weight],
+        parts: Mapping[str, Part],
+        settle: Callable[[], None],
+        failures: Failures,
+    ) -> None:
+        self._own, self.weights, self.causes = own, own.weights, own.causes
+        self._sizes = {each.name: each.axis.channels for each in weights}
+        self._parts, self._settle, self._failures = parts, settle, failures
+        # The audit releases weights that aren't held any more.
+        self._held: WeakValueDictionary[str, _HeldPart] = WeakValueDictionary()
+        self._moved: set[str] | None = set()
+        self.audit = Audit(self, lambda: None)
+
+    def held(self, weight: Any) -> HeldArray:
+        """See `AuditSource`."""
+        held = self._held[weight.name] = _HeldPart(self._parts[weight.name])
+        return held
+
+    def quick_key(self) -> Hashable:
+        """See `AuditSource`."""
+        return self._own.quick_key()
+
+    def trainable(self) -> Sequence[bool]:
+        """See `AuditSource`: the flags of this rank's parts."""
+        self._settle()
+        return self._own.trainable()
+
+    def moved(self, held: Sequence[HeldArray]) -> list[bool]:
+        """See `AuditSource`: on any rank, at the record that is made."""
+        if self._moved is None:
+            raise RuntimeError("not all ranks could compare")
+        self._own.moved(())  # it sees more than that
+        return [each.name in self._moved for each in held]
+
+    def begin(self) -> None:
+        """Drops gathered results of another lineage."""
+        self._moved = set()
+
+    def observe(self) -> None:
+        """Looks at held weights before the next update."""
+        try:
+            self.audit.observe(quick=True)
+        except Exception as error:
+            self._failures.add("Could not look at held weights", error)
+
+    def compare(self) -> list[bool]:
+        """Whether that failed here, and for each weight of any rank whether it moved here."""
+        self._moved = None
+        try:
+            self.audit.observe()
+            held = [self._held.get(name) for name in self._sizes]
+            return [False, *(bool(each and each.compared().differ().any()) for each in held)]
+        except Exception as error:  # the others wait for this rank
+            self._failures.add("Could not audit held weights", error)
+            return [True, *(False for _ in self._sizes)]
+
+    def gather(self, ranks: RankGroup, compared: Sequence[int]) -> None:
+        """Gathers the channels of weights that moved: `compared` on any rank, as by `compare`."""
+        failed, *moved = compared
+        if failed:
+            return
+        names = [name for name, flag in zip(self._sizes, moved, strict=True) if flag]
+        for name in names:
+            held = self._held.get(name)
+            own = self._counts(name, held)
+            counts = np.stack([own.differ, own.held, own.fingerprint, own.expected])
+            ranks.total(counts)
+            ranks.maximum(own.largest)
+            if held is not None:
+                differ, all_held, fingerprint, expected = counts
+                held.gathered = Channels(differ, all_held, own.largest, fingerprint, expected)
+        self._moved = {*names}
+
+    def _counts(self, name: str, held: _HeldPart | None) -> Channels:
+        try:
+            if held is not None:
+                return held.own()
+        except Exception as error:  # the others wait for this rank
+            self._failures.add("Could not audit held weights", error)
+        return _no_channels(self._sizes[name])
+
+
+def _no_channels(count: int) -> Channels:
+    differ, held, fingerprint, expected = np.zeros((4, count), np.int64)
+    return Channels(differ, held, np.zeros(count), fingerprint, expected)

@@ -1,0 +1,59 @@
+"""The part of a weight on this rank, and its channels."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tb_pastnet.core.axes import ChannelAxis, explicit_axis
+from tb_pastnet.record.source import Ints
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a weight on this rank, as a weight itself.
+
+    Its channels are no coarser than those of the whole: if gates, heads or groups follow one
+    another, they are rows, several of which make a channel.
+
+    Attributes:
+        weight: the part.
+        channels: for each of its channels the channel of the whole weight that it belongs to.
+        total: how many channels the whole weight has.
+    """
+
+    weight: Any
+    channels: Ints
+    total: int
+
+
+def part_of(weight: Any, shape: tuple[int, ...], cut: tuple[int, int] | None) -> Part:
+    """The part of that shape; `cut` is the axis that is cut, and the first row of the part."""
+    axes, numbers = _numbered(weight.axis)
+    if cut is not None and cut[0] in axes:
+        axis, begin = cut
+        numbers = numbers.take(range(begin, begin + shape[axis]), axis=axis)
+    part = copy(weight)
+    part.shape, part.axis = shape, explicit_axis(axes, shape, weight.name)
+    return Part(part, numbers.reshape(-1), weight.axis.channels)
+
+
+def _numbered(axis: ChannelAxis) -> tuple[tuple[int, ...], Ints]:
+    """The axes of the array itself that number channels, and the channel of each place on them."""
+    first, last = axis.joined
+
+    def own(place: int) -> int:
+        return place if place < first else max(first, place - last + first)
+
+    axes = {own(place) for place in axis.axes}
+    # The same array with a single element on each other axis.
+    view = tuple(size if own(place) in axes else 1 for place, size in enumerate(axis.view))
+    thin = replace(axis, view=view)
+    places = thin.split(np.arange(prod(view)).reshape(thin.shape))
+    numbers = np.empty(prod(view), np.intp)
+    numbers[places] = np.arange(axis.channels)[:, None]
+    return tuple(sorted(axes)), numbers.reshape(thin.shape)

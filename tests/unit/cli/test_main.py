@@ -1,0 +1,55 @@
+"""The command itself: its name, version, help, and what it says of a misspelt command."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import pytest
+
+import tb_pastnet
+from tb_pastnet import __main__ as program
+from tb_pastnet.cli.main import COMMANDS, main
+from tests.commands import command
+from tools.steps import ROOT
+
+
+def test_the_script_is_the_module(monkeypatch):
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    [(module, function)] = re.findall(r'^pastnet = "([\w.]+):(run)"$', project, re.M)
+    monkeypatch.setattr(program, "main", lambda arguments, out, error: arguments)
+    monkeypatch.setattr("sys.argv", ["pastnet", "check", "runs"])
+    assert getattr(import_module(module), function)() == ["check", "runs"]
+
+
+def test_it_says_its_version(capsys):
+    with pytest.raises(SystemExit, match=r"^0$"):
+        command("--version")
+    assert capsys.readouterr().out == f"tb-pastnet {tb_pastnet.__version__}\n"
+
+
+def test_help_has_a_line_for_each_command(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit, match=r"^0$"):
+        command("--help")
+    shown = capsys.readouterr().out
+    assert re.findall(r"^    ([a-z]+)  +\w", shown, re.M) == list(COMMANDS)
+    listed = shown.partition("COMMAND\n")[2].partition("\n\n")[0]
+    assert len(listed.splitlines()) == len(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "mend"),
+    [
+        ("chek", "Did you mean check?"),
+        ("exprot", "Did you mean export?"),
+        ("zzz\x1b", "See pastnet --help."),
+    ],
+)
+def test_a_misspelt_command_is_answered_with_the_nearest(wrong, mend, capsys):
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main([wrong, "runs"], None, None)  # type: ignore[arg-type]
+    said = capsys.readouterr().err
+    assert "expected one of check, report, export, got no such command" in said
+    assert said.endswith(f"{mend}\n")
+    assert "\x1b" not in said

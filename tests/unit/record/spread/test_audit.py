@@ -1,0 +1,54 @@
+"""What is held and moves on any rank is found, in the channels of whole weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.ranks import CUTS, SHAPE, on_each
+
+
+def violations(rank, name, moved):
+    """What is found where some elements of a held weight move between two records."""
+    for weight in rank.whole.values():
+        weight.free = weight.name != name
+    held = np.ones(SHAPE, np.float32)
+    rank.give(dict.fromkeys(CUTS, held))
+    rank.measures.follow(1)
+    rank.give(dict.fromkeys(CUTS, held + moved))
+    rank.measures.follow(2)
+    if rank.rank == 0:
+        found = rank.audit.audit.check(2)
+        return [(each.variable, each.channel, each.elements, each.largest) for each in found]
+    return rank.failures.counts()
+
+
+def test_rows_of_another_rank_are_named_by_their_number_in_the_whole():
+    moved = np.zeros(SHAPE, np.float32)
+    moved[4, :2] = 3  # on rank 1
+    found, notes = on_each(lambda rank: violations(rank, "rows", moved))
+    assert found == [("rows", 4, 2, 3.0)]
+    assert notes == {}
+
+
+def test_a_channel_that_lies_on_both_is_put_together():
+    moved = np.zeros(SHAPE, np.float32)
+    moved[2] = [1, 2, 3, 4]
+    found, _ = on_each(lambda rank: violations(rank, "columns", moved))
+    assert found == [("columns", 2, 4, 4.0)]
+
+
+def test_where_a_rank_cant_compare_nothing_is_judged():
+    def action(rank):
+        if rank.rank == 1:
+            rank.audit.audit.observe = None
+        return violations(rank, "rows", 1) if rank.rank else checked(rank)
+
+    def checked(rank):
+        try:
+            return violations(rank, "rows", 1)
+        except RuntimeError as error:
+            return str(error)
+
+    first, notes = on_each(action)
+    assert first == "not all ranks could compare"
+    assert [text for text in notes if text.startswith("Could not audit held weights")]
