@@ -69,6 +69,21 @@ class Run:
         account: what became of its due records: `offered` is the sum of the other numbers.
         overhead: the recording overhead, all lineages together; None if not recorded, as in a log
             of summary calls. See `docs/benchmarks/overhead.md`.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tb_pastnet as pastnet
+        >>> logdir, weight = tempfile.mkdtemp(), np.ones((2, 3))
+        >>> with pastnet.numpy.Recorder(logdir, {"dense/kernel": weight.copy}, every=1) as recorder:
+        ...     for step in range(1, 4):
+        ...         weight[:, 0] *= 2
+        ...         recorder.record(step)
+        >>> run = pastnet.read(logdir).runs["."]
+        >>> run
+        Run('.', 3 records, steps 1 to 3, 1 layers)
+        >>> run.account.offered, run.violations
+        (3, ())
     """
 
     def __init__(self, reader: RunReader) -> None:

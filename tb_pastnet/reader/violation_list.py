@@ -36,6 +36,11 @@ class Violation:
         largest: the largest `|w - held value|`; infinite if that isn't finite.
         cause: the likely cause, such as "weight_decay", "momentum" or "unknown".
         text: the violation in one sentence.
+
+    Example:
+        >>> moved = Violation("dense", "dense/kernel", 2, 8, 8, 16, 16, 0.1, "momentum", "moved")
+        >>> moved.channel, moved.first_step, moved.cause
+        (2, 8, 'momentum')
     """
 
     layer: str
