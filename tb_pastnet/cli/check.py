@@ -34,6 +34,8 @@ SHOWN = 10
 SCHEMA = 1
 
 _BUFFER = 1 << 20
+_PART = 1 << 20
+"""Bytes between two looks at how far it is."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +90,34 @@ def check(options: argparse.Namespace, out: TextIO) -> int:
 def inspect(logdir: str | os.PathLike[str], progress: Progress = unseen) -> Iterator[Inspected]:
     """Inspects all files with our data, and those that can't be read."""
     files = [(run, path) for run, paths in find_runs(logdir).items() for path in paths]
-    ours: defaultdict[str, dict[str, bool]] = defaultdict(dict)
-    for run, path in progress(files, "Checking files", len(files)):
-        name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
-        file = Inspected(name, run, parse_run(run))
-        _inspect(path, file, ours[run])
-        if file.messages or file.faults:
+    parts = sum(1 + _size(path) // _PART for _, path in files)
+    for file in progress(_parts(logdir, files), "Checking files", parts):
+        if file and (file.messages or file.faults):
             yield file
 
 
-def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # `_inspect` says so
+        return 0
+
+
+def _parts(
+    logdir: str | os.PathLike[str], files: Sequence[tuple[str, Path]]
+) -> Iterator[Inspected | None]:
+    """Each file when it is inspected; None for each part of it before that."""
+    ours: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for run, path in files:
+        name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
+        file = Inspected(name, run, parse_run(run))
+        yield from _inspect(path, file, ours[run])
+        yield file
+
+
+def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> Iterator[None]:
+    """Fills `file` from its bytes, and pauses after each part of them."""
+    due = _PART
     try:
         with path.open("rb", buffering=_BUFFER) as stream:
             for event in read_events(stream):
@@ -106,6 +126,9 @@ def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:
                     file.faults.append(Fault(event.offset, kind, "", None, event.why.value))
                     break
                 _look(file, event, ours)
+                if event.offset >= due:
+                    due = event.offset + _PART
+                    yield
             file.size = stream.seek(0, os.SEEK_END)
     except OSError as error:
         text = f"it can't be opened: {error.strerror or error}"

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     """Runs a command, the arguments after `pastnet`, and returns its exit code.
 
     Raises:
-        SystemExit: from the parser, after an error (2), help or the version (0).
+        SystemExit: from the parser, after an error message (2), help or the version (0).
     """
     parser = _parser()
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:

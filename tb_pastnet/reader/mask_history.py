@@ -58,7 +58,7 @@ class LineageMasks:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         changes = self.log.changes.values() if self.log else ()
         masks = _CHANGE_BYTES * sum(len(changed.steps) for changed in changes)
         return masks + _VIOLATION_BYTES * len(self.violations)

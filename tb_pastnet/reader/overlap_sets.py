@@ -181,7 +181,7 @@ class ChannelSets:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return _OBJECT_BYTES + self.steps.nbytes + self.kept.nbytes + self.trainable.nbytes
 
     def sets(self, mask: str, steps: Integers) -> Sets:

@@ -173,7 +173,7 @@ class Shared:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return 5 * self.common.nbytes
 
 

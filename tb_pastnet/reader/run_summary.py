@@ -65,7 +65,7 @@ class RunSummary:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return self.rows.nbytes + self.pruned.nbytes
 
 
@@ -78,7 +78,7 @@ class RunTallies:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return self.summary.size + sum(tally.size for tally in self.layers)
 
     @property

@@ -206,7 +206,7 @@ class RunReader:
         return make_function(
             self.run.lineages,
             readings,
-            # What is listed and comes back empty was withheld, too.
+            # A listed series that comes back empty was withheld, too.
             withheld=[name for name in probed if not readings.get((name, TAG_FUNCTION))],
             sampled=most < ALL,
         )

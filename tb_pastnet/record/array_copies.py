@@ -104,7 +104,7 @@ class ArrayCopies:
         return together(actions) if large else [action() for action in actions]
 
     def _finished(self, rows: Rows, elements: int) -> Floats:
-        """From sums to statistics, (6, all channels), float32 where the largest norm fits."""
+        """From sums to statistics, (6, all channels), float32 if the largest norm fits."""
         rows = rows.reshape(len(rows), -1)
         result = np.empty(rows.shape, np.float32)
         if self._kernels.finish(rows, elements, result):

@@ -54,7 +54,7 @@ class Change(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """About what it occupies while it waits."""
+        """Approximate memory while it waits."""
         entries = len(self.masks) + len(self.violations)
         return sum(update.packed.nbytes for update in self.masks) + _ENTRY_BYTES * entries
 

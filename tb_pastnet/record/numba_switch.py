@@ -11,7 +11,7 @@ SWITCH = "PASTNET_FAST"
 
 
 def numba_kernels(otherwise: str) -> ModuleType | None:
-    """Returns `core.kernels`; None if numba doesn't measure.
+    """Returns `core.kernels`; None without numba.
 
     `otherwise` is what measures instead, for the log line with the reason.
     """

@@ -53,7 +53,7 @@ class Recording:
         alerts: the reaction to violations.
 
     Raises:
-        InvalidArgument: `logdir` isn't a path, or is the directory of a lineage; or
+        InvalidArgument: `logdir` is no path, or the directory of a lineage; or
             `on_violation="stop"`, and other processes train the same network.
         UnwritableLog: the log directory can't be made or written.
     """

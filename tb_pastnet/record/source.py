@@ -20,8 +20,7 @@ from tb_pastnet.record.plain_copies import PlainCopies
 from tb_pastnet.record.weight import Array, Network, Weight
 
 STACK_ELEMENTS = 1 << 16
-"Weights up to this size are measured together with others of their shape: a call takes longer "
-"than they do."
+"""Weights up to this size are measured with others of their shape: a call costs more than they."""
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]

@@ -162,7 +162,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
 
 
 class _TorchOptimizerFacts(OptimizerFacts):
-    """The `OptimizerFacts` of one group of an optimizer."""
+    """The facts of one group of an optimizer."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, group: Group, steps: Steps) -> None:
         self.optimizer = optimizer

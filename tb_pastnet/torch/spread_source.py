@@ -22,7 +22,7 @@ from tb_pastnet.torch.torch_source import TensorSource, TorchSource, is_first_wo
 
 
 class SpreadSource(TorchSource):
-    """Returns the statistics gathered on rank 0; elsewhere nothing asks for them."""
+    """Returns the statistics gathered on rank 0; unused on other ranks."""
 
     def __init__(
         self, network: Network[TorchWeight], steps: OptimizerSteps, spread: SpreadMeasures

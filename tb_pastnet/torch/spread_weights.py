@@ -1,4 +1,4 @@
-"""Weights that are DTensors: which of them ranks share, and the part on this rank."""
+"""Weights that are DTensors: which of them ranks share, and the local part of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict
     for weight in weights:
         cut, stored = _cut(weight, ranks), weight.entry.stored
         if cut is not None or first:
-            # What isn't spread may have another shape than is stored, by a parametrization.
+            # A weight that isn't spread may differ from its stored shape, by a parametrization.
             local = local_of(stored.detach()).shape if is_spread(stored) else weight.shape
             parts[weight.name] = part_of(weight, tuple(local), cut)
     return parts

@@ -197,7 +197,7 @@ class PastVariables(Shadows):
             `past/<name>`.
 
     Raises:
-        InvalidArgument: there are none, or one is something else.
+        InvalidArgument: there are none, or one isn't a variable.
 
     Example:
         >>> weight = tf.Variable([1.0, 2.0], name="weight")

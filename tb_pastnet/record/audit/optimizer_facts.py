@@ -56,7 +56,7 @@ class Average(NamedTuple):
 
 
 class OptimizerFacts(Protocol):
-    """An optimizer's current state, as a framework's room reads it, or the default of each fact."""
+    """An optimizer's current state, read by a framework's room, with defaults to derive from."""
 
     optimizer: Any
 
@@ -97,7 +97,7 @@ class OptimizerFacts(Protocol):
 
 
 class TrainingFacts(Protocol):
-    """The state of a training, apart from its optimizers; a base class, as `OptimizerFacts`."""
+    """The state of a training, apart from its optimizers, with defaults to derive from."""
 
     def optimizers(self) -> Callable[[Any], OptimizerFacts | None]:
         """Returns the optimizer that trains a weight now; None if none is known."""

@@ -109,7 +109,7 @@ class MaskTable:
 
     @property
     def version(self) -> int:
-        """Another number after each change."""
+        """Different after each change."""
         return self._contents.registry.version
 
     @property

@@ -70,7 +70,7 @@ class WeightMasks(ABC):
         """Prunes weights of a magnitude below a threshold; large negative ones stay.
 
         Raises:
-            InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
+            InvalidArgument: not a finite number from 0 on, or nothing of a kernel would stay.
         """
         self.prune_by(pruning_rules.below, threshold)
 

@@ -1,4 +1,4 @@
-"""The audit of weights that are spread over ranks: each rank compares its own rows."""
+"""The audit of weights spread over ranks: each rank compares its own rows."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class SpreadAudit(AuditSource):
     Causes are found from the rows of rank 0.
 
     Args:
-        own: the audit of the weights with a part on this rank, which gives flags and causes.
-        weights: the weights of all ranks that are compared.
-        parts: the part of each on this rank.
-        settle: called before weights are read.
-        failures: counts failures.
+        own: the audit of the weights with rows on this rank; for flags and causes.
+        weights: the compared weights of all ranks.
+        parts: the local part of each.
+        settle: called before weights are looked at.
+        failures: counts what fails.
     """
 
     def __init__(

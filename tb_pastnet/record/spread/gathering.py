@@ -37,14 +37,16 @@ _Rows = npt.NDArray[np.float64]
 
 
 class SpreadMeasures:
-    """This rank's part in all records; on rank 0 `gathered` returns what `Source.compare` does.
+    """Does this rank's part in all records. `Source.compare` returns `gathered` on rank 0.
 
     Args:
         network: the whole weights.
-        own: the source of `parts`, those on this rank.
+        own: the source of `parts`.
+        parts: the local parts of weights, by name.
+        ranks: all ranks.
         schedule: the same on all ranks.
-        audited: compares held weights; None if there is no audit.
-        settle: called before weights are read.
+        audited: compares the held ones; None without an audit.
+        settle: called before weights are looked at.
         writes: whether this is rank 0.
     """
 

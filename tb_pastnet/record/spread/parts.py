@@ -32,7 +32,7 @@ class Part:
 
 
 def part_of(weight: Any, shape: tuple[int, ...], cut: tuple[int, int] | None) -> Part:
-    """The part of that shape; `cut` is the axis that is cut, and the first row of the part."""
+    """The part of that shape; `cut` is the axis that is cut, and the part's first row on it."""
     axes, numbers = _numbered(weight.axis)
     if cut is not None and cut[0] in axes:
         axis, begin = cut

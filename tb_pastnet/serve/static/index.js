@@ -1,1 +1,1 @@
-import("./page-ZZY53UXQ.js");import("./chunk-SAFMVEIR.js");import("./chunk-I6E7X5UT.js");import("./chunk-LO7OQCKF.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-ZZY53UXQ.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-QLAMJROT.js");import("./chunk-KLDXFKYX.js");import("./chunk-52SZ4Z4T.js");import("./chunk-D7LBXEOP.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-QLAMJROT.js");async function t(){(await n).show(e)}export{t as render};

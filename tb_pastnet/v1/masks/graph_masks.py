@@ -130,8 +130,8 @@ class Masks(MaskCommands):
 
         Args:
             update: a function that builds it, and returns its operation, or tensors.
-            variables: the variables that it writes, by name or themselves. None: all with masks.
-                Required if two updates run in one `session.run`.
+            variables: the variables that it writes, or their names. None: all with masks. Required
+                if two updates run in one `session.run`.
 
         Returns:
             The operation to run instead.

@@ -88,7 +88,9 @@ def test_pruning_by_magnitude_is_that_of_the_values(kind, session):
     ],
     ids=["momentum", "adagrad", "rmsprop"],
 )
-@pytest.mark.parametrize("partitioner", [None, tf.fixed_size_partitioner(2)])
+@pytest.mark.parametrize(
+    "partitioner", [tf.fixed_size_partitioner(2), pytest.param(None, marks=pytest.mark.prove)]
+)
 def test_what_regrows_begins_with_fresh_slots(kind, session, make, fresh, partitioner):
     loss = network(partitioner=partitioner)
     masks, optimizer = v1.Masks(), make()
