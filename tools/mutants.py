@@ -1,8 +1,8 @@
 """Mutants: small faults put into the code, one at a time, each of which a test should notice.
 
 Cosmic Ray lists possible changes; a mutant lives in a copy of the repository, where the tests that
-reach its module run, those of the module first. Those that survive are listed, unless tests/mutants.txt
-gives the reason why no test can detect them.
+reach its module run, those of the module first. Mutants that no test detects are listed, unless
+tests/mutants.txt gives the reason why none can.
 """
 
 from __future__ import annotations
