@@ -152,7 +152,7 @@ def _expect_records(name: str, steps: Integers) -> None:
 
 
 def _figure_of(axes: Axes) -> Figure:
-    """The figure of axes, also of those in a part of it."""
+    """The figure of axes, even if they are in a part of it."""
     figure: Figure = axes.figure.figure
     return figure
 
