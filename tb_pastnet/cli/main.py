@@ -64,7 +64,7 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Of an option that there isn't, names the nearest that there is."""
+    """Suggests the most similar option for an unknown one."""
 
     known: ClassVar[set[str]] = {"--help"}
 

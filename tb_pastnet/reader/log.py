@@ -204,14 +204,13 @@ class Run:
         """Draws the states of channels over the steps, a strip a layer; needs Matplotlib.
 
         The strips are those of the Network view: the height of a colour is a share of channels,
-        and reactivated, violated and non-finite channels keep pixels of their own. Reads all
-        layers.
+        and reactivated, violated and non-finite channels always keep a pixel. Reads all layers.
 
         Args:
             threshold: as for `overview`; the scale of relative changes begins there.
             layers: names of those to draw, from the top; None: all.
             dark: whether to take the colours of the dark theme.
-            axes: where to draw; None: a figure of its own.
+            axes: where to draw; None: a new figure.
 
         Returns:
             The figure: notebooks show it, and `savefig` writes it.

@@ -54,7 +54,7 @@ class Overview:
         frozen: int64 (records, layers), frozen channels.
         pruned: int64 (records, layers), pruned channels.
         following: int64 (records, layers), channels moved by anything but an optimizer.
-        violated: int64 (records, layers), channels that moved although they were held, as a whole
+        violated: int64 (records, layers), channels that moved while frozen or pruned, completely
             or in part.
         nonfinite: int64 (records, layers), channels with NaN or infinity.
         mean_delta: float32 (records, layers), the mean relative delta of moving channels, each

@@ -67,7 +67,7 @@ class Plot(Figure):
 def plot_run(
     figures: Figures, layers: Sequence[str] | None, dark: bool, axes: Axes | None
 ) -> Figure:
-    """Strips of the states of channels, a row a layer; see `Run.plot`."""
+    """Strips of the states of channels, one row per layer; see `Run.plot`."""
     names = [layer.id for layer in figures.run.layers]
     rows = list(range(len(names))) if layers is None else [names.index(name) for name in layers]
     _expect_records(figures.run.name, figures.steps if rows else figures.steps[:0])
@@ -152,13 +152,13 @@ def _expect_records(name: str, steps: Integers) -> None:
 
 
 def _figure_of(axes: Axes) -> Figure:
-    """The figure of axes, also of those in a part of it."""
+    """The figure of axes, even if they are in a part of it."""
     figure: Figure = axes.figure.figure
     return figure
 
 
 def _axes(height: float, theme: Theme) -> Axes:
-    """Axes of some inches in a figure of their own, with room for legend and ticks."""
+    """Axes of some inches in a new figure, with room for legend and ticks."""
     figure = Plot(figsize=(_WIDTH, height + 1.1), facecolor=theme.panel, layout="constrained")
     return figure.add_subplot()
 
@@ -173,7 +173,7 @@ def _finish(
     theme: Theme,
     mode: str = "both",
 ) -> None:
-    """Title, legend and the axis of steps: all that takes room beside the picture."""
+    """Title, legend and the axis of steps: all that takes room next to the picture."""
     axes.set_facecolor(theme.panel)
     axes.set_xlim(int(steps[0]), pixels.axis_end(steps))
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))

@@ -214,22 +214,22 @@ class Records:
     ) -> Figure:
         """Draws the channels over the steps, as the Layer view does; needs Matplotlib.
 
-        Of several records or channels under one pixel the largest change and the state of most are
-        drawn; reactivated, violated and non-finite channels keep pixels of their own.
+        A pixel with several records or channels shows their largest change and most frequent
+        state; reactivated, violated and non-finite channels always keep a pixel.
 
         Args:
             threshold: as for `states`; the scale of relative changes begins there.
-            mode: "both" draws states, with relative changes where channels move; "state" states
-                alone, "delta" relative changes alone.
+            mode: "both" draws states, with relative changes where channels move; "state" only
+                states, "delta" only relative changes.
             dark: whether to take the colours of the dark theme.
-            axes: where to draw; None: a figure of its own.
+            axes: where to draw; None: a new figure.
 
         Returns:
             The figure: notebooks show it, and `savefig` writes it.
 
         Raises:
             ImportError: Matplotlib isn't installed.
-            InvalidArgument: nothing is recorded, or the mode is another word.
+            InvalidArgument: nothing is recorded, or the mode is unknown.
         """
         from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
 

@@ -63,7 +63,7 @@ class StateSeries:
     learning_rates: Floats  # (records,), NaN where unknown
     unsettled: channel_states.States  # (records, channels), states with none settled; see `states`
     delta: Codes  # (records, channels), codes of the relative delta
-    marks: Marks  # channels that moved although fully held
+    marks: Marks  # channels that moved while fully held
     pruned: Floats  # (records,), weights that the kept mask holds at zero, by the shares
     # (records,), weights of channels that it holds in part: if there are none, `pruned` is exact
     partial: Floats

@@ -28,7 +28,7 @@ class Progress(Protocol):
 
 
 def unseen(items: Iterable[Item], text: str, total: int) -> Iterable[Item]:
-    """A progress that nobody sees."""
+    """A progress that isn't shown."""
     del text, total
     return items
 

@@ -41,7 +41,7 @@ class _HeldPart(HeldArray):
         return total
 
     def worst(self, channels: Ints, count: int) -> Ints:
-        """See `Held`: as far as they are here."""
+        """See `Held`: only those on this rank."""
         here = np.flatnonzero(np.isin(self._part.channels, channels))
         return super().worst(here, count) if here.size else here
 
@@ -85,7 +85,7 @@ class SpreadAudit(AuditSource):
         return self._own.quick_key()
 
     def trainable(self) -> Sequence[bool]:
-        """See `AuditSource`: of parts, whose flags count."""
+        """See `AuditSource`: the flags of this rank's parts."""
         self._settle()
         return self._own.trainable()
 
