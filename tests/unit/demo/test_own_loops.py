@@ -12,6 +12,7 @@ from demo import story
 from demo.digits import BATCH, Digits, digits
 from demo.frameworks import FRAMEWORKS
 from demo.story import CONVOLUTIONS, EPOCHS, FREEZE, LEAK, LEAKING, PRUNE, PRUNED, THAW
+from tests.sampled import sampled
 
 STEPS = 2  # an epoch
 LEAKED = {"torch": slice(None), "jax": slice(LEAKING)}  # channels of block2
@@ -65,7 +66,8 @@ def values(module, key):
     return getattr(module, key).detach().numpy()
 
 
-@pytest.fixture(scope="module", params=["torch", "jax"])
+# JAX compiles each run anew.
+@pytest.fixture(scope="module", params=sampled(["torch", "jax"], every=2))
 def framework(request):
     for package in FRAMEWORKS[request.param].packages:
         pytest.importorskip(package, reason=f"needs {package}")

@@ -13,6 +13,7 @@ jnp = pytest.importorskip("jax.numpy", reason="its room is tested where JAX is i
 
 from tb_pastnet.jax.recorded_leaves import network_of  # noqa: E402
 from tb_pastnet.jax.tree import Tree, leaves  # noqa: E402
+from tests.sampled import sampled  # noqa: E402
 
 KEY = jax.random.key(0)
 
@@ -70,7 +71,7 @@ FLAX = {
 }
 
 
-@pytest.mark.parametrize("word", FLAX)
+@pytest.mark.parametrize("word", sampled(FLAX, every=2))
 def test_channels_of_flax(word):
     nnx = pytest.importorskip("flax.nnx", reason="its layers are tested where Flax is installed")
     options, inputs = FLAX[word]
@@ -92,7 +93,7 @@ EQUINOX = {
 }
 
 
-@pytest.mark.parametrize("kind", EQUINOX)
+@pytest.mark.parametrize("kind", sampled(EQUINOX, every=2))
 def test_channels_of_equinox(kind):
     nn = pytest.importorskip("equinox.nn", reason="its layers are tested where it is installed")
     arguments, options, inputs = EQUINOX[kind]
@@ -156,7 +157,9 @@ def test_gates_of_flax():
             assert np.flatnonzero(outputs).tolist() == [unit]
 
 
-@pytest.mark.parametrize("kind", ["LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell"])
+@pytest.mark.parametrize(
+    "kind", sampled(["LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell"], every=2, first=1)
+)
 def test_gates_of_linen_are_leaves_of_their_own(kind):
     nn = pytest.importorskip("flax.linen", reason="its layers are tested where Flax is installed")
 
@@ -221,12 +224,15 @@ def test_gates_of_haiku():
 
 @pytest.mark.parametrize(
     ("kind", "arguments"),
-    [
-        ("Linear", (5,)),
-        ("Conv2D", (5, 3)),
-        ("Conv2DTranspose", (5, 3)),
-        ("LayerNorm", (-1, True, True)),
-    ],
+    sampled(
+        [
+            ("Linear", (5,)),
+            ("Conv2D", (5, 3)),
+            ("Conv2DTranspose", (5, 3)),
+            ("LayerNorm", (-1, True, True)),
+        ],
+        every=2,
+    ),
 )
 def test_channels_of_haiku(kind, arguments):
     hk = pytest.importorskip("haiku", reason="its layers are tested where it is installed")

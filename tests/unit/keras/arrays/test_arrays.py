@@ -18,11 +18,12 @@ from tb_pastnet.keras.arrays import recorder
 from tb_pastnet.keras.arrays.recorder import VariableSource
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Network
+from tests.sampled import sampled
 
 ROOT = Path(__file__).parents[4]
 
 
-@pytest.fixture(scope="module", params=["jax", "torch"])
+@pytest.fixture(scope="module", params=sampled(["jax", "torch"], every=2))
 def shown(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What the program printed."""
     pytest.importorskip(request.param, reason=f"needs {request.param}")
