@@ -100,9 +100,7 @@ def _git(root: Path, *arguments: str) -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
-def processes(
-    files: Sequence[str], cores: int | None = None, *, waiting: bool = True
-) -> list[str]:
+def processes(files: Sequence[str], cores: int | None = None, *, waiting: bool = True) -> list[str]:
     """Pytest's arguments for as many processes as help: a file of tests stays in one.
 
     Args:
