@@ -64,7 +64,7 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
         named = {each.name: each for each in _networks(graph_variables(graph, variables))}
         if not named:
             raise InvalidArgument(
-                f"Could not take the variables of scope {variables!r}: expected at least one, got "
+                f"Could not use the variables of scope {variables!r}: expected at least one, got "
                 f"none. A scope is taken exactly, by whole parts of the path."
             )
     elif variables is None:
@@ -73,7 +73,7 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
         named = {each.name: each for each in graph_variables(graph) if _own(each, models, every)}
     elif not isinstance(variables, Iterable):
         raise InvalidArgument(
-            f"Could not take variables= {variables!r:.60}: expected the name of a scope, names, "
+            f"Could not use variables= {variables!r:.60}: expected the name of a scope, names, "
             f"tf.Variables or a mapping of these, got {type(variables).__name__}. Leave it out for "
             f"all that are trained."
         )
