@@ -22,6 +22,7 @@ from typing import Any
 from tools.steps import ROOT
 
 KERAS = "import keras, tensorflow"
+TORCH = "import tb_pastnet.torch, torch.distributed.fsdp, torch.distributed.tensor.parallel"
 
 SERVER = """
 import os, select, signal, socket, sys
@@ -49,13 +50,13 @@ warnings.filterwarnings("error", category=DeprecationWarning, module="__main__")
 """Begin with it, and what is deprecated in a program fails it."""
 
 LOOP = """
-import contextlib, io, json, os, sys, traceback
+import contextlib, io, json, sys, traceback
 shared = {}
 exec(begin, {"shared": shared})
 for line in stream:
-    import keras
     program, given = json.loads(line)
-    keras.utils.clear_session()
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.clear_session()
     said, error = io.StringIO(), ""
     try:
         with contextlib.redirect_stdout(said):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import tensorflow as tf2
 import tensorflow.compat.v1 as tf
 
+WORLDS = ("reference-v1", "resource-v1", "resource-v2")
+"""Kinds of variables, and versions of control flow."""
+
 
 def weight(name, shape=(3, 3), **settings):
     return tf.get_variable(f"net/{name}", shape, **settings)

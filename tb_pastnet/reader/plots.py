@@ -101,7 +101,7 @@ def plot_run(
     for row, count in enumerate(counts):
         image[row, :drawn] = pixels.strip(count, cut, drawn, figures.threshold, theme)
     _show(axes, image.reshape(-1, width, 4), figures.steps, (len(rows), 0))
-    return axes.figure
+    return _figure_of(axes)
 
 
 def plot_channels(
@@ -140,7 +140,7 @@ def plot_channels(
     across, down = pixels.cut_steps(steps, width), pixels.cut_channels(channels, height)
     image = pixels.heatmap(states, delta, across, down, mode, threshold, theme)
     _show(axes, image, steps, (channels - 0.5, -0.5))
-    return axes.figure
+    return _figure_of(axes)
 
 
 def _expect_records(name: str, steps: Integers) -> None:
@@ -149,6 +149,12 @@ def _expect_records(name: str, steps: Integers) -> None:
             f"Could not plot {name!r}: expected at least one layer with a record, got none. Plot "
             f"it once something is recorded."
         )
+
+
+def _figure_of(axes: Axes) -> Figure:
+    """The figure of axes, also of those in a part of it."""
+    figure: Figure = axes.figure.figure
+    return figure
 
 
 def _axes(height: float, theme: Theme) -> Axes:
@@ -180,9 +186,10 @@ def _finish(
         if marks[mark]:
             handles.append(Patch(color=colour))
             labels.append(mark)
+    above = offset_copy(axes.transAxes, _figure_of(axes), 0, 0.08)  # inches
     legend = axes.legend(
         handles, labels, title=title, alignment="left", loc="lower left",
-        bbox_to_anchor=(0, 1), bbox_transform=offset_copy(axes.transAxes, axes.figure, 0, 0.08),
+        bbox_to_anchor=(0, 1), bbox_transform=above,
         ncols=len(handles), frameon=False, fontsize=9, borderpad=0, borderaxespad=0,
         labelcolor=theme.muted, handlelength=1.8, columnspacing=1.2,
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
@@ -214,9 +221,10 @@ def _patch(state: int, theme: Theme, mode: str) -> Any:
 
 def _pixels_of(axes: Axes) -> tuple[int, int]:
     """Width and height of the picture within the axes, once all around it is there."""
-    layout = axes.figure.get_layout_engine()
+    figure = _figure_of(axes)
+    layout = figure.get_layout_engine()
     if layout is not None:
-        layout.execute(axes.figure)
+        layout.execute(figure)
     width, height = (RATIO * round(size) for size in axes.bbox.size)
     return max(width, RATIO), max(height, RATIO)
 

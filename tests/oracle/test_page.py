@@ -30,7 +30,7 @@ def look(log: Log, seed: int, count: int, widths: tuple[int, ...]) -> int:
 
 def test_the_page_shows_what_the_weights_say(tmp_path: Path) -> None:
     with shown(2, tmp_path) as log:
-        assert look(log, 2, 1, WIDTHS) > 0
+        assert look(log, 2, 1, WIDTHS[::2]) > 0
 
 
 @pytest.mark.prove

@@ -15,7 +15,7 @@ from tests.programs.programs import PROGRAMS
 from tests.programs.watched import EVERY, check_numbers, run
 
 LONG = {"efficientnet_fine_tuned_in_two_phases"}
-SAMPLED = random.Random(37).sample(sorted({*PROGRAMS} - LONG), 6)
+SAMPLED = random.Random(37).sample(sorted({*PROGRAMS} - LONG), 4)
 WHOLE = pytest.mark.prove
 EACH = [pytest.param(name, marks=() if name in SAMPLED else WHOLE, id=name) for name in PROGRAMS]
 

@@ -35,6 +35,7 @@ from tests import event_files as files
 from tests import probed
 from tests.masks_in_force import masks_in_force
 from tests.providers import CALLER, MemoryProvider, memory_run
+from tests.sampled import sampled
 from tests.tensorboards import LOADERS, Board, board
 
 pytestmark = pytest.mark.promise("fuzz")
@@ -172,7 +173,7 @@ def test_a_bomb_is_one_unreadable_message(
         assert "Damaged" in notes[0]["text"]
 
 
-@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize("loader", sampled(LOADERS, every=2))
 def test_blocks_of_constant_planes_dont_add_up_without_bound(tmp_path: Path, loader: str) -> None:
     """Each takes 150 bytes in the log and 16 MiB once decoded: 60 of them would take 1 GiB."""
     channels, records = 1 << 18, 4

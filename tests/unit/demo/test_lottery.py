@@ -102,6 +102,7 @@ def test_a_random_ticket_has_the_same_masks_and_other_weights(story, data, monke
             assert "bias" in name or (value[mask] != winning[mask]).all()
 
 
+@pytest.mark.prove
 def test_a_study_is_repeatable_and_its_seeds_differ(data, monkeypatch):
     monkeypatch.setattr(lottery, "EPOCHS", 2)
     once, again = lottery.study(data, (0, 1), 1), lottery.study(data, (0,), 1)

@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("spread_training.py")
+from tests.interpreter import TORCH, Interpreter
+
+BEGIN = """
+import os, warnings
+os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+warnings.simplefilter("ignore")
+"""
+TRAIN = """
+from pathlib import Path
+from tests.unit.torch.spread_training import main
+main(rank, ranks, Path(folder), kinds)
+"""
 
 
 @pytest.fixture(scope="session")
-def trained_by_ranks(tmp_path_factory):
+def run_ranks():
+    """Runs a program in some processes at once, each of which knows its `rank`; what each prints."""
+
+    def run(program, ranks=2, **given):
+        workers = [Interpreter(BEGIN, TORCH) for _ in range(ranks)]
+        with ThreadPoolExecutor(ranks) as pool:
+            runs = [
+                pool.submit(worker.run, program, rank=rank, ranks=ranks, **given)
+                for rank, worker in enumerate(workers)
+            ]
+        for worker in workers:
+            worker.close()
+        return [each.result() for each in runs]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def trained_by_ranks(run_ranks, tmp_path_factory):
     """Runs trainings of `spread_training` on some ranks, and gives their folder and their notes."""
     pytest.importorskip("torch.distributed.fsdp", reason="this torch has no FSDP")
 
     def run(*kinds, ranks=2):
         folder = tmp_path_factory.mktemp("ranks")
-        command = [sys.executable, "-W", "ignore", str(PROGRAM)]
-        workers = [
-            subprocess.Popen(
-                [*command, str(rank), str(ranks), str(folder), *kinds],
-                env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(ranks)
-        ]
-        errors = [worker.communicate()[1] for worker in workers]
-        assert [worker.returncode for worker in workers] == [0] * ranks, errors
+        run_ranks(TRAIN, ranks, folder=str(folder), kinds=kinds)
         done = [json.loads((folder / f"done.{rank}.json").read_text()) for rank in range(ranks)]
         return SimpleNamespace(folder=folder, done=done)
 

@@ -1,13 +1,12 @@
 """A program of several ranks: it trains sharded, by copies, and alone, with a recorder and without.
 
-Arguments: the rank, how many there are, a folder, and which trainings, each as "kind" or
+`main` takes the rank, how many there are, a folder, and which trainings, each as "kind" or
 "kind:plain" for one without a recorder. Values, losses and what was noted go to files there.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -224,7 +223,3 @@ def main(rank: int, ranks: int, folder: Path, kinds: list[str]) -> None:
             done[kind] = train(name, rank, folder, recorded=not plain)
     (folder / f"done.{rank}.json").write_text(json.dumps(done))
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4:])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 import tb_pastnet as pastnet
@@ -13,11 +10,9 @@ from tb_pastnet.errors import InvalidArgument
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 
 PROGRAM = """
-import sys
 import torch
 import tb_pastnet as pastnet
 
-rank, folder = int(sys.argv[1]), sys.argv[2]
 torch.distributed.init_process_group(
     "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
 )
@@ -44,17 +39,8 @@ torch.distributed.destroy_process_group()
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no workers")
-def test_one_of_two_workers_writes_under_the_names_of_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(rank), str(tmp_path)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in (0, 1)
-    ]
-    assert [worker.communicate()[0] for worker in workers] == ["4 {}\n", "0 {}\n"]
+def test_one_of_two_workers_writes_under_the_names_of_one(run_ranks, tmp_path):
+    assert run_ranks(PROGRAM, folder=str(tmp_path)) == ["4 {}\n", "0 {}\n"]
     (run,) = pastnet.read(tmp_path / "log").runs.values()
     assert run.steps.tolist() == [1, 2, 4, 6]
     assert list(run.variables) == ["weight", "bias"]
@@ -103,7 +89,7 @@ def test_settings_by_which_ranks_may_differ_are_refused(only_worker, tmp_path, s
     ((name, value),) = setting.items()
     with pytest.raises(
         InvalidArgument,
-        match=f"expected settings that decide alike on each rank, got {name}={value!r}",
+        match=f"expected settings that act the same on each rank, got {name}={value!r}",
     ):
         pastnet.torch.Recorder(tmp_path / "log", sharded(only_worker), **setting)
 

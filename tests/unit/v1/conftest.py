@@ -10,6 +10,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tests.interpreter import Interpreter
+from tests.v1_networks import WORLDS
 
 DISABLE = """
 import tensorflow.compat.v1 as tf
@@ -47,7 +48,7 @@ def control_flow(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
-@pytest.fixture(params=["reference-v1", "resource-v1", "resource-v2"])
+@pytest.fixture(params=WORLDS)
 def world(request: pytest.FixtureRequest) -> Iterator[str]:
     """Both. The functions of TensorFlow that v2 makes of branches take no reference variables."""
     kind, flow = request.param.split("-")

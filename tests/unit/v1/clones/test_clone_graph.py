@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1 import clone_network
-from tests.v1_networks import NETWORKS
+from tests.sampled import sampled
+from tests.v1_networks import NETWORKS, WORLDS
 
 RNG = np.random.default_rng(0)
 
@@ -17,7 +20,9 @@ def batch(rows=4):
 
 
 @pytest.mark.usefixtures("graph", "world")
-@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.__name__)
+@pytest.mark.parametrize(
+    ("network", "world"), sampled(product(NETWORKS, WORLDS), every=2), indirect=["world"]
+)
 def test_a_clone_is_equal_independent_saved_restored_and_minimized(network, tmp_path):
     x = tf.placeholder(tf.float32, (None, 3), "x")
     y = network(x)
