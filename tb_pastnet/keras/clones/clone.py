@@ -76,7 +76,7 @@ def clone_network(
       flags, vocabularies, and statistics stay as they are.
     - A built keras.Model or layer: the same for all of it. The copy isn't compiled.
     - A tf.function, a ConcreteFunction, a function of a loaded SavedModel, or a callable module:
-    its graphs are copied with their gradients, without layers.
+      its graphs are copied with their gradients, without layers.
 
     Args:
         inputs: one KerasTensor or a list or dict of them, which may be intermediate ones; or the
