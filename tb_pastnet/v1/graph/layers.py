@@ -73,7 +73,7 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
         named = {each.name: each for each in graph_variables(graph) if _own(each, models, every)}
     elif not isinstance(variables, Iterable):
         raise InvalidArgument(
-            f"Could not take variables= {variables!r:.60}: expected the name of a scope, names, "
+            f"Could not choose variables= {variables!r:.60}: expected the name of a scope, names, "
             f"tf.Variables or a mapping of these, got {type(variables).__name__}. Leave it out for "
             f"all that are trained."
         )

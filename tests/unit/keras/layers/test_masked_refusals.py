@@ -168,5 +168,6 @@ def test_another_backend(monkeypatch):
         MaskedDense(2)
     assert str(error.value) == (
         "Could not make a masked layer: expected the TensorFlow backend, got 'jax'. Set "
-        "KERAS_BACKEND=tensorflow before Keras is imported."
+        "KERAS_BACKEND=tensorflow before Keras is imported; PastNetCallback records on every "
+        "backend."
     )
