@@ -1,1 +1,1 @@
-import("./page-QLAMJROT.js");import("./chunk-KLDXFKYX.js");import("./chunk-52SZ4Z4T.js");import("./chunk-D7LBXEOP.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-QLAMJROT.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-O4GBGHOS.js");import("./chunk-JX3NGFPT.js");import("./chunk-YDEZULUW.js");import("./chunk-TWXOBA3P.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-O4GBGHOS.js");async function t(){(await n).show(e)}export{t as render};
