@@ -20,7 +20,7 @@ from tools.steps import ROOT, say
 
 DOCS = (*sorted(path.name for path in ROOT.glob("*.md")), "docs")
 CODE = ("tb_pastnet", "frontend/src")
-CHECKED = DOCS
+CHECKED = (*DOCS, *CODE)
 """What lint reads."""
 
 LONGEST = 40
