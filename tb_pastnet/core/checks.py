@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 from tb_pastnet.errors import InvalidArgument
 
 
 def is_number(value: Any) -> bool:
     """Whether it is one real number, NaN and infinity too."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: Any) -> bool:
     """Whether it is one whole number by its type, which 2.0 isn't."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_rate(rate: Any) -> None:
