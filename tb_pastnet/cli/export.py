@@ -45,9 +45,10 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
     partial = target.parent / f".pastnet-export-{secrets.token_hex(8)}"
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            found = "one that isn't empty" if target.is_dir() else "a file"
             raise UnwritableLog(
-                f"Could not export to {folder!r}: expected no such directory or an empty one, "
-                f"got one that isn't empty. Choose another, or remove it."
+                f"Could not export to {folder!r}: expected a new or an empty directory, got "
+                f"{found}. Choose another, or remove it."
             )
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.mkdir()
