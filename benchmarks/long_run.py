@@ -2,7 +2,7 @@
 
 A Dense layer of 64 channels is moved by noise and recorded at each step by the real recorder. The
 log is then opened in TensorBoard with default flags; its memory is compared with that of a
-TensorBoard without any log. The numbers are those of the README's "Limits and ceilings".
+TensorBoard without any log. The numbers are in docs/benchmarks/performance.md.
 """
 
 from __future__ import annotations

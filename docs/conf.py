@@ -30,7 +30,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "tb_pastnet"
-smartquotes = False  # "epoch" is a value
+smartquotes_action = "D"  # dashes; "epoch" is a value, whose quotes stay
 html_theme_options = {
     "source_repository": REPOSITORY,
     "source_branch": "main",

@@ -308,7 +308,7 @@ class LineageWriter:
 def write_run(
     logdir: Path, run: str = "a", steps: Sequence[int] = range(1, 41), **more: Any
 ) -> LineageWriter:
-    """A whole run that ended in order."""
+    """A whole run that ended normally."""
     writer = LineageWriter(logdir, run, **more)
     writer.first_step = int(steps[0])
     writer.describe(int(steps[0]) - 1)

@@ -49,7 +49,7 @@ def choose(names: Sequence[str]) -> list[Path]:
 
 
 def in_browser(path: Path) -> bool:
-    """Whether a benchmark has programs for Node beside it, in a file or a folder of its name."""
+    """Whether a benchmark has programs for Node too, in a file or folder of the same name."""
     return path.with_suffix(".mjs").is_file() or path.with_name(f"_{path.stem}").is_dir()
 
 
@@ -92,7 +92,7 @@ def load(kept: Path = KEPT) -> Results:
 
 
 def keep(body: dict[str, Any], into: Path = KEPT) -> None:
-    """Keeps what one benchmark found, in the place of what it found before."""
+    """Stores the results of one benchmark, and replaces earlier ones."""
     found = load(into) | {body["benchmark"]: body}
     into.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True)

@@ -32,7 +32,7 @@ demo       train the demo's runs and show them in TensorBoard (--once: only trai
            or jax: by PyTorch or JAX instead of Keras)
 test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
            --changed [REV]: those that reach what changed; PATHs: those there; --without torch,jax:
-           none that need these; what follows -- goes to pytest, which then runs alone
+           none that need these; arguments after -- go to pytest, and only it runs
 lint       ruff, mypy --strict, import-linter, names, prose, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
 prove      run all tests of what is promised, print the table (--write: into docs/benchmarks, too)
@@ -44,7 +44,7 @@ bench      run the benchmarks and print their tables; names choose some of them,
 """
 
 FRAMEWORKS = ("torch", "jax")
-"""Of which the tests need a build, besides TensorFlow: the extras `dev-torch` and `dev-jax`."""
+"""Tests need builds of these, besides TensorFlow: the extras `dev-torch` and `dev-jax`."""
 
 
 class Session:
@@ -135,7 +135,7 @@ def test(arguments: argparse.Namespace) -> int:
 
 
 def test_all(without: Collection[str]) -> int:
-    """Every check and test; those of Python's code beside those of the page's."""
+    """Every check and test; those of Python run parallel to those of the page."""
     session, steps = Session.of_tests(without), Steps()
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(lint_steps, session, steps)
@@ -154,7 +154,7 @@ def page_steps(session: Session, steps: Steps) -> None:
 
 
 def test_some(paths: Sequence[str], options: Sequence[str], without: Collection[str]) -> int:
-    """Some tests, by files and folders or as the user tells pytest; those in one process."""
+    """Some tests, by files and folders, or by arguments for pytest, then in one process."""
     session = Session.of_tests(without)
     session.with_browser()
     crowd = selection.processes(paths) if paths else []
@@ -192,9 +192,9 @@ def test_changed(revision: str | None, options: Sequence[str], without: Collecti
 
 
 def prove(arguments: argparse.Namespace) -> int:
-    """Runs the tests of what is promised and tells what they showed, and those before them.
+    """Runs the tests of all promises, and reports their results and those of the tests before them.
 
-    With arguments for pytest some tests are run again: they take the place of what they showed.
+    With arguments for pytest some tests are run again, and replace their results.
     """
     session = Session.of_tests()
     session.with_browser()

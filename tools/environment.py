@@ -47,7 +47,7 @@ def requirements(extras: Sequence[str] = ()) -> list[str]:
 
 
 def in_place(*extras: str) -> list[str]:
-    """How pip is told to install the project in place with some of its extras."""
+    """The arguments of pip to install the project in place with some of its extras."""
     return ["--editable", f"{ROOT}[{','.join(extras)}]"]
 
 
@@ -249,7 +249,7 @@ def bring(extra: str, python: Path) -> None:
 def install(command: list[str], doing: str) -> None:
     """Runs a `pip install` without its chatter.
 
-    Python compiles modules as they are imported: pip would compile all, most of which nobody does.
+    Python compiles modules when they are imported; pip would compile all, most of them unused.
 
     Raises:
         Failure: pip failed.
@@ -263,13 +263,13 @@ def variables(python: Path, *, repeatable: bool = True) -> dict[str, str]:
 
     Args:
         python: of the environment.
-        repeatable: whether TensorFlow does without oneDNN, whose results differ from one machine to
-            the next, unless the user says otherwise. Steps take longer then.
+        repeatable: whether TensorFlow works without oneDNN, whose results differ between machines,
+            unless the user's environment decides it. Steps take longer then.
     """
     env = dict(os.environ)
     env["PATH"] = os.pathsep.join([str(python.parent), env.get("PATH", "")])
     env["PYTHONPATH"] = str(ROOT)
-    # Else each process compiles all tests and the package anew: half of what collecting takes.
+    # Else each process compiles all tests and the package again, half the time of collecting.
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     env.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if repeatable:

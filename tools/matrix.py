@@ -87,7 +87,7 @@ def pythons(given: Sequence[str] = ()) -> dict[str, str]:
     for path in candidates:
         program = 'import sys; print("%d.%d" % sys.version_info[:2], sys.executable)'
         told = quiet([path, "-c", program])[1].strip() if shutil.which(path) else ""
-        version, _, real = told.partition(" ")  # what lies on the PATH may be a stub of pyenv
+        version, _, real = told.partition(" ")  # on the PATH it may be a stub of pyenv
         if version in wanted:
             found.setdefault(version, real)
     return found

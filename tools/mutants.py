@@ -1,8 +1,8 @@
 """Mutants: small faults put into the code, one at a time, each of which a test should notice.
 
-Cosmic Ray says what can be changed how; a mutant lives in a copy of the repository, where the tests
-that reach its module run, those of its own first. Those that live are listed, unless
-tests/mutants.txt says why no test can tell them.
+Cosmic Ray lists possible changes; a mutant lives in a copy of the repository, where the tests that
+reach its module run, those of the module first. Mutants that no test detects are listed, unless
+tests/mutants.txt gives the reason why none can.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Mutant(NamedTuple):
         source: the module with the fault in it.
         line: the line of the fault, from 1 on.
         was: the line as it is.
-        becomes: the line with the fault, or what stands there then.
+        becomes: the line with the fault, or its replacement.
     """
 
     path: str
@@ -49,7 +49,7 @@ class Mutant(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What names it, whatever stands above it."""
+        """Its name, independent of the lines above it."""
         return f"{self.path} | {self.was} | {self.becomes}"
 
 
@@ -99,7 +99,7 @@ def mutate(path: Path, name: str, number: int) -> Mutant | None:
 
 
 def meaning(source: str) -> str | None:
-    """What a program does, apart from its annotations, which nobody evaluates; None: it is none."""
+    """A program without its annotations, which are unused; None if it isn't valid Python."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -112,7 +112,7 @@ def meaning(source: str) -> str | None:
 
 
 def judged() -> set[str]:
-    """The keys of those that no test can tell; the line after each says why."""
+    """The keys of mutants that no test can detect; the line after each has the reason."""
     lines = JUDGED.read_text("utf-8").splitlines()
     return {line for line in lines if " | " in line and not line.startswith((" ", "#"))}
 
@@ -142,7 +142,7 @@ def lives(mutant: Mutant, copy: Path, tests: Sequence[str], most: int) -> bool:
 
 
 def copies(folder: str, count: int) -> SimpleQueue[Path]:
-    """Copies of the repository: each core changes one of its own."""
+    """Copies of the repository: each core changes another one."""
     free = SimpleQueue[Path]()
     files = demand("list the files", ["git", "-C", ROOT, "ls-files", "-z"]).split("\0")[:-1]
     for number in range(count):

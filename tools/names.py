@@ -46,7 +46,7 @@ Places = dict[str, list[str]]
 
 @dataclass
 class Survey:
-    """Where names of a package stand, "file:line" by name."""
+    """The places of a package's names, "file:line" by name."""
 
     bound: int = 0
     parameters: int = 0
@@ -95,12 +95,12 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def _thousandths(places: Mapping[str, list[str]], total: int) -> int:
-    """Rounded up, so that a share of 10 is one of at most a hundredth."""
+    """Rounded up: a share of 10 is at most a hundredth."""
     return -(-1000 * sum(map(len, places.values())) // max(total, 1))
 
 
 def _several(places: Mapping[str, list[str]]) -> Places:
-    """Those that stand at several places."""
+    """Names with several places."""
     return {name: where for name, where in places.items() if len(where) > 1}
 
 

@@ -1,6 +1,6 @@
-"""The notebook of the documentation: its cells run in IPython, and what they show is stored.
+"""The notebook of the documentation: its cells run in IPython, and their outputs are stored.
 
-`python -m tools.notebook` runs it in a new folder and stores the outputs anew.
+`python -m tools.notebook` runs it in a new folder and replaces the outputs.
 """
 
 from __future__ import annotations

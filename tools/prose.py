@@ -65,7 +65,7 @@ _MARKED = re.compile(
 )
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _ITEM = re.compile(r"^\s*(?:[-*] |\d+\. |> )\s*")
-_DOCTEST = re.compile(r"^ *>>> .*?(?=\n *\n|\Z)", re.MULTILINE | re.DOTALL)
+_DRAWN = re.compile(r"^ *>>> .*?(?=\n *\n|\Z)|^[^\n]*\S {3,}[^\n]*$", re.MULTILINE | re.DOTALL)
 _ARGUMENT = re.compile(r"^ +(?=\*{0,2}\w+(?: \([^)]*\))?: )", re.MULTILINE)
 _PAGE = re.compile(
     r"//(?P<a>[^\n]*)|/\*(?P<b>.*?)\*/|\"(?P<c>(?:[^\"\\\n]|\\.)*)\"|`(?P<d>(?:[^`\\]|\\.)*)`"
@@ -105,7 +105,7 @@ def of_python(source: str) -> Iterator[Text]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             inside.add(id(node.value))
-            text = _DOCTEST.sub(lambda code: "\n" * code[0].count("\n"), str(node.value.value))
+            text = _DRAWN.sub(lambda code: "\n" * code[0].count("\n"), str(node.value.value))
             yield from of_markdown(_ARGUMENT.sub("- ", text), node.lineno)
         elif isinstance(node, ast.JoinedStr):
             parts = (part.value if isinstance(part, ast.Constant) else "x" for part in node.values)

@@ -19,9 +19,9 @@ from tools.steps import ROOT
 
 PACKAGES = ("tb_pastnet", "tests", "tools", "demo", "benchmarks")
 FRAMEWORKS = {"tensorflow", "keras", "h5py", "sklearn", "torch", "jax", "flax", "optax"}
-"""Packages that `dev.py test --fast` does without; the demo's digits are for training alone."""
+"""Packages that `dev.py test --fast` doesn't need; the demo's digits are only for training."""
 NODE = "(for Node)"
-"""Stands for Node and the browser, where a file starts a program for them."""
+"""Means Node and the browser, if a file starts a program for them."""
 
 LAZY = "_HOMES"
 """What a package calls its table of lazy names."""
@@ -36,18 +36,18 @@ _FILE = re.compile(r"^[\w./-]+\.\w+$")
 
 @dataclass
 class Mentions:
-    """What one file says.
+    """The names that one file mentions.
 
     Attributes:
         dotted: full names of modules, or of things in them, of this repository.
         outside: packages that it imports from elsewhere.
-        texts: its strings, but for docstrings without an example.
-        arguments: the names of arguments of its functions: fixtures are asked for by them.
+        texts: its strings, except for docstrings without an example.
+        arguments: the names of its functions' arguments, which request fixtures.
         functions: those that it defines at its top.
         hooks: whether it has hooks of pytest.
-        unasked: whether it has fixtures that nobody has to ask for.
-        given: of a conftest.py what it imports only to give it on, as fixtures: by name.
-        lazy: by public name the module that it loads when it is asked for it, as packages do.
+        unasked: whether it has fixtures that are used without a request.
+        given: by name, the fixtures that a conftest.py only imports.
+        lazy: by public name, the module that it loads on access, as packages do.
     """
 
     dotted: set[str] = field(default_factory=set)
@@ -168,7 +168,7 @@ def _lazy_names(tree: ast.Module) -> dict[str, str]:
 
 
 def _aliases(nodes: Iterable[ast.AST]) -> dict[str, str]:
-    """By its name in this file each module of ours: `import tb_pastnet as pastnet`."""
+    """Each module of this repository by its name in this file: `import tb_pastnet as pastnet`."""
     aliases: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -195,13 +195,13 @@ def _attribute(node: ast.Attribute, aliases: dict[str, str]) -> set[str]:
 
 
 def _any_attribute(node: ast.Call, aliases: dict[str, str]) -> set[str]:
-    """All names of a package of ours, where `getattr` asks for any."""
+    """All names of a package of this repository, if `getattr` reads any."""
     called = [_name(part) for part in (node.func, *node.args[:1])]
     return {f"{aliases[called[1]]}.*"} if called[0] == "getattr" and called[1] in aliases else set()
 
 
 def _run_as_modules(node: ast.List | ast.Tuple) -> set[str]:
-    """What stands after "-m" in a command."""
+    """The modules after "-m" in a command."""
     texts = [getattr(part, "value", None) for part in node.elts]
     run = {module for flag, module in pairwise(texts) if flag == "-m" and module in PACKAGES}
     return {f"{module}.__main__" for module in run}

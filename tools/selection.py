@@ -12,7 +12,7 @@ from tools.reach import NODE, Tree
 from tools.steps import ROOT, Failure
 
 MOST = 4
-"""Processes: each has imports of its own to do."""
+"""Processes: each has to import everything."""
 _FOLDERS = ("contract", "e2e", "fault", "oracle", "security", "soak")
 SYSTEM = {f"tests/{folder}" for folder in _FOLDERS}
 """Tests of the system as a whole, with servers, processes and damage: they take minutes."""
@@ -46,8 +46,8 @@ def fast(tree: Tree) -> Chosen:
 def reaching(tree: Tree, changed: Iterable[str]) -> Chosen:
     """The files of tests that reach one of some files; all where one decides about all of them.
 
-    Tests in the browser start whole programs, so that they reach nearly all of the package: they
-    are chosen where the page changed, or what they themselves are made of.
+    Tests in the browser start whole programs and reach nearly all of the package: they are chosen
+    if the page changed, or their own files.
 
     Args:
         tree: the repository.

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Failure(Exception):
-    """A command can't go on; its text is all that the user sees."""
+    """A command can't continue; its text is all that the user sees."""
 
 
 def say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`check`: what is readable, damaged and superseded, by file and offset."""
+"""`check`: readable, damaged and superseded data, by file and offset."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.threads import Progress, unseen
 
 SHOWN = 10
-"""Faults of a file that are shown to people."""
+"""Faults of a file that are printed."""
 
 SCHEMA = 1
 
 _BUFFER = 1 << 20
+_PART = 1 << 20
+"""Bytes between two looks at how far it is."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something in a file that isn't whole."""
+    """A damaged or unreadable part of a file."""
 
-    # of the frame that it is in, or where the unreadable rest begins; None if it is the file as
-    # a whole
+    # of its frame, or of the beginning of the unreadable rest; None for the whole file
     offset: int | None
-    # `torn`, `rest`, `unopened` (of the file); `foreign`, `version`, `damaged` (a message of ours
+    # `torn`, `rest`, `unopened` (of the file); `foreign`, `version`, `damaged` (one of our messages
     # that can't be used); `frame` (one that can, in a frame that was altered)
     kind: str
     tag: str  # of the message, "" where there is none
@@ -57,17 +58,17 @@ class Inspected:
 
     path: str  # below the log directory
     run: str  # TensorBoard's name of its run
-    lineage: RunName | None  # what that name says where it is a lineage of ours
+    lineage: RunName | None  # that name, parsed, if it is one of our lineages
     size: int = 0  # bytes
-    messages: int = 0  # of ours, readable ones and others
+    messages: int = 0  # our messages, readable or not
     readable: int = 0  # those that can be used
-    faults: list[Fault] = field(default_factory=list)  # what isn't whole, in the order of offsets
+    faults: list[Fault] = field(default_factory=list)  # its faults, in the order of offsets
     # offset and steps of each readable part of the timeline
     recorded: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
 
 def check(options: argparse.Namespace, out: TextIO) -> int:
-    """Checks a log directory: 0 where all is whole, else 1."""
+    """Checks a log directory: 0 if everything is intact, else 1."""
     files = list(inspect(options.logdir, options.progress))
     log = Log(options.logdir, options.progress)
     cuts = _cuts(log)
@@ -87,18 +88,36 @@ def check(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def inspect(logdir: str | os.PathLike[str], progress: Progress = unseen) -> Iterator[Inspected]:
-    """Inspects all files that hold anything of ours, and those that can't be read."""
+    """Inspects all files with our data, and those that can't be read."""
     files = [(run, path) for run, paths in find_runs(logdir).items() for path in paths]
-    ours: defaultdict[str, dict[str, bool]] = defaultdict(dict)
-    for run, path in progress(files, "Checking files", len(files)):
-        name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
-        file = Inspected(name, run, parse_run(run))
-        _inspect(path, file, ours[run])
-        if file.messages or file.faults:
+    parts = sum(1 + _size(path) // _PART for _, path in files)
+    for file in progress(_parts(logdir, files), "Checking files", parts):
+        if file and (file.messages or file.faults):
             yield file
 
 
-def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # `_inspect` says so
+        return 0
+
+
+def _parts(
+    logdir: str | os.PathLike[str], files: Sequence[tuple[str, Path]]
+) -> Iterator[Inspected | None]:
+    """Each file when it is inspected; None for each part of it before that."""
+    ours: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for run, path in files:
+        name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
+        file = Inspected(name, run, parse_run(run))
+        yield from _inspect(path, file, ours[run])
+        yield file
+
+
+def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> Iterator[None]:
+    """Fills `file` from its bytes, and pauses after each part of them."""
+    due = _PART
     try:
         with path.open("rb", buffering=_BUFFER) as stream:
             for event in read_events(stream):
@@ -107,6 +126,9 @@ def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:
                     file.faults.append(Fault(event.offset, kind, "", None, event.why.value))
                     break
                 _look(file, event, ours)
+                if event.offset >= due:
+                    due = event.offset + _PART
+                    yield
             file.size = stream.seek(0, os.SEEK_END)
     except OSError as error:
         text = f"it can't be opened: {error.strerror or error}"
@@ -116,11 +138,11 @@ def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> None:
 def _look(file: Inspected, event: Event, ours: dict[str, bool]) -> None:
     seen = file.messages
     for value in event.values:
-        # What the first value of a tag says holds for all; in our own directories all are ours.
+        # The metadata of a tag's first value hold for all; in our own directories all are ours.
         if ours.setdefault(value.tag, value.metadata.plugin == PLUGIN) or file.lineage:
             _take(file, event, value)
     if file.lineage and not event.intact and file.messages == seen:
-        text = "it was altered beyond recognition"
+        text = "it was altered and can't be recognised"
         file.faults.append(Fault(event.offset, "damaged", "", None, text))
 
 
@@ -135,7 +157,7 @@ def _take(file: Inspected, event: Event, value: Value) -> None:
     if isinstance(decoded, Timeline):
         file.recorded.append((event.offset, tuple(decoded.steps.tolist())))
     if not event.intact:
-        text = "the frame around it was altered; the message itself is whole"
+        text = "the frame around it was altered; the message itself is intact"
         file.faults.append(Fault(event.offset, "frame", value.tag, event.step, text))
 
 
@@ -150,7 +172,7 @@ def _kind(error: UnreadableRecord, tag: str, step: int) -> tuple[str, str, int, 
 def _decoded(file: Inspected, value: Value, step: int) -> Any:
     data, tag = value.data, value.tag
     if data is None:
-        raise ForeignRecord("it holds something else than bytes")
+        raise ForeignRecord("it doesn't hold bytes")
     if file.lineage is None:
         return decode_block(data, tag=tag, step=step, lineage=0)
     codec = codec_of(tag)
@@ -162,7 +184,7 @@ def _decoded(file: Inspected, value: Value, step: int) -> Any:
 
 
 def _cuts(log: Log) -> dict[str, int | None]:
-    """By the name of each lineage's directory the step from which on it is superseded."""
+    """The step from which each lineage is superseded, by the name of its directory."""
     cuts: dict[str, int | None] = {}
     for run in log.store.catalog(LOCAL).runs.values():
         firsts = first_steps_after([head.start for head in run.lineages])
@@ -195,7 +217,7 @@ def _entry(file: Inspected, cut: int | None) -> dict[str, Any]:
 
 
 def _run_entry(run: Run) -> dict[str, Any]:
-    """A run as JSON values; of its variables those that lack records which could not be read."""
+    """A run as JSON values, with the variables that have unreadable records."""
     accounts = {variable.id: variable.account for variable in run.variables.values()}
     return {
         "name": run.name,
@@ -217,14 +239,17 @@ def _lines(
 ) -> Iterator[str]:
     columns = width()
     if not files and not runs:
-        yield "No run of tb_pastnet. Give the directory that training wrote to, or one above it."
+        yield (
+            "This log contains no runs of tb_pastnet. "
+            "Pass the directory that training wrote to, or one above it."
+        )
     for file, entry in zip(files, entries, strict=True):
         yield fit(file.path, columns)
         yield from (f"  {line}" for line in _of_file(file, entry, columns))
     for run in runs:
         yield ""
         yield f"run {fit(run['name'], columns - 4)}"
-        ended = "" if run["closed"] or run["source"] != SINK else "; did not end in order"
+        ended = "" if run["closed"] or run["source"] != SINK else "; did not end normally"
         yield f"  {account_text(Account(**run['account']))}{ended}"
         for name, account in run["variables"].items():
             yield f"  {fit(name, columns // 2)}: {account_text(Account(**account))}"
@@ -243,7 +268,7 @@ def _of_file(file: Inspected, entry: dict[str, Any], columns: int) -> Iterator[s
         yield f"{records} superseded from step {step} on, offset {offset:,}"
     yield from (_fault(fault, columns) for fault in file.faults[:SHOWN])
     if len(file.faults) > SHOWN:
-        yield f"and {len(file.faults) - SHOWN:,} more; --json tells all"
+        yield f"and {len(file.faults) - SHOWN:,} more; --json lists all"
 
 
 def _fault(fault: Fault, columns: int) -> str:

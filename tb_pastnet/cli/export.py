@@ -1,4 +1,4 @@
-"""`export`: tables of columns, as `pastnet.read` gives them, as files in a new directory."""
+"""`export`: the tables of `pastnet.read` as files in a new directory."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Table(NamedTuple):
 
     kind: str  # one of "runs", "layers", "violations", "function", "channels"
     columns: Columns
-    run: str | None = None  # whose, None in the table of all runs
-    layer: str | None = None  # whose, None if it isn't of one
-    variable: str | None = None  # likewise
+    run: str | None = None  # its run, None in the table of all runs
+    layer: str | None = None  # its layer, None if it isn't about one
+    variable: str | None = None  # its variable, None if it isn't about one
 
 
 def export(options: argparse.Namespace, out: TextIO) -> int:
-    """Writes tables of a log, and returns 0. All of the directory appears, or nothing of it."""
+    """Writes tables of a log, and returns 0. The directory appears complete, or not at all."""
     write, folder = writer_of(options.format), options.out
     runs = Log(options.logdir, options.progress).runs.chosen(options.run)
     tables = _tables(runs, options)
@@ -47,7 +47,7 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise UnwritableLog(
                 f"Could not export to {folder!r}: expected no such directory or an empty one, "
-                f"got one that holds something. Give another, or remove it."
+                f"got one that isn't empty. Choose another, or remove it."
             )
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.mkdir()
@@ -61,13 +61,13 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
     except OSError as error:
         raise UnwritableLog(
             f"Could not export to {folder!r}: expected a directory that can be written, got "
-            f"{error.strerror or error}. Give another, or make room."
+            f"{error.strerror or error}. Choose another, or make room."
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     rows = sum(entry["rows"] for entry in entries)
     said = f"{counted(len(entries), 'table')}, {counted(rows, 'row')}, {size_of(size)}"
-    out.write(f"{printable(folder)}: {said}; {MANIFEST} tells what each file holds\n")
+    out.write(f"{printable(folder)}: {said}; {MANIFEST} describes each file\n")
     return 0
 
 
@@ -94,7 +94,7 @@ def _tables(runs: Sequence[Run], options: argparse.Namespace) -> Iterator[Table]
 
 
 def _written(folder: Path, tables: Iterator[Table], write: Any, form: str) -> Iterator[Any]:
-    """Writes tables and gives their entries in the manifest."""
+    """Writes tables and yields their entries for the manifest."""
     runs: dict[str, str] = {}
     variables: Counter[str] = Counter()
     for table in tables:
@@ -130,12 +130,12 @@ def _entry(path: Path, table: Table, form: str) -> dict[str, Any]:
 
 
 def safe(name: str) -> str:
-    """What of a name can stand in the name of a file, after a number that tells names apart."""
+    """The part of a name that is safe in a file name, after a number that keeps names distinct."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name[:_LONGEST]).strip("_") or "_"
 
 
 def runs_table(runs: Sequence[Run]) -> Table:
-    """A row a run: where it stands, and its account of records."""
+    """One row per run: its state, and its account of records."""
     spans = [run.steps for run in runs]
     accounts = [asdict(run.account) for run in runs]
     columns: dict[str, Column] = {
@@ -155,7 +155,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
 
 
 def violations_table(run: Run) -> Table:
-    """A row for each channel of held weights that moved, and beginning."""
+    """One row for each violation: channel and first step."""
 
     def values(name: str) -> list[Any]:
         return [getattr(violation, name) for violation in run.violations]
@@ -170,7 +170,7 @@ def violations_table(run: Run) -> Table:
 
 
 def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) -> Iterator[Table]:
-    """Of each variable a row for each record and channel; one variable at a time is in memory.
+    """For each variable one row per record and channel; one variable at a time is in memory.
 
     A variable that two layers share has one table. `UnknownName` if the run has no such layer.
     """
@@ -185,7 +185,7 @@ def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) ->
 
 
 def _only_occurring(columns: Columns) -> Columns:
-    """Of texts those that stand in the table."""
+    """The same columns, with only the texts that occur."""
     return {
         name: occurring(column) if isinstance(column, Labels) else column
         for name, column in columns.items()
@@ -193,13 +193,13 @@ def _only_occurring(columns: Columns) -> Columns:
 
 
 def write_csv(path: Path, columns: Columns) -> None:
-    """Writes CSV in UTF-8. Numbers are read back as they are; NaN is empty."""
+    """Writes CSV in UTF-8. Numbers read back exactly; NaN is empty."""
     with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
         file.writelines(csv_pieces([columns]))
 
 
 def write_npz(path: Path, columns: Columns) -> None:
-    """Writes NPZ, an array a column. Texts are numbers of names, which the manifest has."""
+    """Writes NPZ, one array per column. Texts are numbers of names, which the manifest has."""
     arrays: dict[str, Any] = {
         name: column.codes if isinstance(column, Labels) else column
         for name, column in columns.items()
@@ -234,7 +234,7 @@ def _arrow() -> tuple[Any, Any]:
 
 
 def writer_of(form: str) -> Callable[[Path, Columns], None]:
-    """What writes a format: "csv", "parquet" or "npz"."""
+    """The function that writes a format: "csv", "parquet" or "npz"."""
     if form == "parquet":
         _arrow()
     return {"csv": write_csv, "npz": write_npz, "parquet": write_parquet}[form]

@@ -1,7 +1,7 @@
 """`export --format html`: the page and its data in one file, which opens without a server.
 
-The file holds the modules of the page, as an import map, and the answers of the routes that the
-page asks for, packed. A few lines of script give it these in place of the network.
+The file contains the modules of the page, as an import map, and the packed answers of the routes
+that the page uses. A short script serves these instead of the network.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tb_pastnet.serve.routes import ROUTES
 
 COLUMNS = 1024
 MOST_OF_DETAIL = 4 << 20
-"""Bytes for overlaps of masks, and for single channels; what finds no room is drawn alone."""
+"""Bytes for overlaps of masks, and for single channels; beyond them, only pictures are included."""
 OVERLAP_STEPS = 24
 """Steps at which overlaps of masks are counted, the last one among them."""
 
@@ -48,7 +48,7 @@ class Ask(NamedTuple):
 
     @property
     def key(self) -> str:
-        """As the page asks, in the order of names."""
+        """As the page requests it, ordered by name."""
         return f"{self.route}?{urlencode(sorted(self.query.items()), doseq=True)}"
 
 
@@ -80,7 +80,7 @@ def export_html(options: argparse.Namespace, out: TextIO) -> int:
     except OSError as error:
         raise UnwritableLog(
             f"Could not export to {target!r}: expected a new file, got {error.strerror or error}. "
-            "Give another name, or remove it."
+            "Choose another name, or remove it."
         ) from error
     said = f"{counted(len(chosen), 'run')}, {size_of(len(page))}; open it in a browser"
     out.write(f"{printable(target)}: {said}\n")
@@ -88,7 +88,7 @@ def export_html(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _asks(runs: Sequence[Run], threshold: float) -> Iterator[Ask]:
-    """What the page may ask for."""
+    """The requests that the page may make."""
     names, quiet = [run.name for run in runs], {"th": threshold}
     yield Ask("findings", {"run": names, **quiet})
     for run in runs:
@@ -116,7 +116,7 @@ def _channels(runs: Sequence[Run], threshold: float) -> Iterator[Ask]:
 
 
 def _overlaps(runs: Sequence[Run]) -> Iterator[Ask]:
-    """Of all runs, and of each pair by layer; at the last step first."""
+    """Those of all runs, and of each pair by layer; at the last step first."""
     names = [run.name for run in runs][:MOST_RUNS]
     if len(names) < FEWEST_RUNS:
         return
@@ -148,10 +148,10 @@ def _packed(body: bytes) -> str:
 
 
 def _page(answers: Mapping[str, str]) -> str:
-    """The file: no name and no text of a log stands in it unescaped, answers are in base64."""
+    """The file: names and texts of a log are only in it escaped or in base64."""
     imports = {}
     for file in sorted(STATIC.glob("*.js")):
-        # Modules of data have no address that others could be found from.
+        # Data modules have no address to resolve others from.
         source = file.read_text("utf-8").replace("import.meta.url", f'"{_BASE}"')
         for module in STATIC.glob("*.js"):
             source = source.replace(f'"./{module.name}"', f'"pastnet/{module.name}"')

@@ -1,4 +1,4 @@
-"""Arguments, exit codes, and what is said when something can't be done."""
+"""Arguments, exit codes, and error messages."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from tb_pastnet.reader.local_log import LocalLog
 
 WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all is well, something was found, the command can't be carried out, Ctrl-C."""
+"""Exit codes: success, something was found, the command failed, Ctrl-C."""
 
 COMMANDS = ("check", "report", "export")
 
 FAILURES = ("violations", "stalled", "unreadable", "dropped", "nonfinite", "unfinished")
-"""What `report --fail-on` knows."""
+"""The words of `report --fail-on`."""
 
 TABLES = ("runs", "layers", "violations", "function", "channels")
 FORMATS = ("csv", "parquet", "npz", "html")
 
-_CODES = "Exit codes: 0 all is well, 1 {found}, 2 the command can't be carried out."
+_CODES = "Exit codes: 0 success, 1 {found}, 2 the command failed."
 
 
 def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     """Runs a command, the arguments after `pastnet`, and returns its exit code.
 
     Raises:
-        SystemExit: from the parser, after an error (2), help or the version (0).
+        SystemExit: from the parser, after an error message (2), help or the version (0).
     """
     parser = _parser()
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
@@ -43,7 +43,9 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     options = parser.parse_args(arguments)
     options.progress = Bars(error)
     if hasattr(out, "reconfigure"):
-        out.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign shows its number
+        out.reconfigure(
+            errors="backslashreplace"
+        )  # a terminal without a character shows its number
     try:
         log = _local(options.logdir)
         options.logdir = log.path
@@ -55,14 +57,14 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Who reads, such as `head`, has enough. Python would complain when it closes the pipe.
+        # The reader, such as `head`, has enough. Python would complain when it closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         return FOUND
     return code
 
 
 class _Parser(argparse.ArgumentParser):
-    """Of an option that there isn't, names the nearest that there is."""
+    """Suggests the most similar option for an unknown one."""
 
     known: ClassVar[set[str]] = {"--help"}
 
@@ -81,7 +83,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="pastnet",
-        description="Checks, reports and exports logs of tb_pastnet, without TensorFlow.",
+        description="Check, report and export logs of tb_pastnet, without TensorFlow.",
         epilog="`pastnet COMMAND --help` lists the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"tb-pastnet {__version__}")
@@ -103,8 +105,8 @@ def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
     check = commands.add_parser(
         "check",
         help="find damaged records, by file and offset",
-        description="Reads every byte and says what can't be used, by file and offset.",
-        epilog=_CODES.format(found="something isn't whole"),
+        description="Reads every byte and lists unusable data, by file and offset.",
+        epilog=_CODES.format(found="something is damaged"),
     )
     check.set_defaults(command=_check)
     _add_common(check)
@@ -114,8 +116,8 @@ def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
     report = commands.add_parser(
         "report",
         help="print layer states, findings and violations of each run",
-        description="Says of each run what its layers do at the last record, and what went wrong.",
-        epilog=_CODES.format(found="something of --fail-on was found, or there is no run at all"),
+        description="Summarises each run's final layer states, findings and problems.",
+        epilog=_CODES.format(found="something in --fail-on was found, or there is no run"),
     )
     report.set_defaults(command=_report)
     _add_common(report)
@@ -126,7 +128,7 @@ def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
         default=[],
         metavar="WHAT",
         type=_words(FAILURES),
-        help=f"end with exit code 1 if there are any: {', '.join(FAILURES)}; several with commas",
+        help=f"exit with code 1 if there are any: {', '.join(FAILURES)}; separated by commas",
     )
 
 
@@ -134,43 +136,43 @@ def _add_export(commands: argparse._SubParsersAction[_Parser]) -> None:
     export = commands.add_parser(
         "export",
         help="write tables (CSV, Parquet, NPZ), or the tab as one HTML file",
-        description="Writes tables into a new directory; manifest.json there says what they are. "
+        description="Writes tables into a new directory, described by its manifest.json. "
         "With --format html: the page of the tab and its data in one file, for any browser.",
-        epilog="Exit codes: 0 all is written, 2 nothing is.",
+        epilog="Exit codes: 0 everything was written, 2 nothing was.",
     )
     export.set_defaults(command=_export)
-    export.add_argument("logdir", metavar="LOGDIR", help="what training wrote to, or above it")
+    export.add_argument("logdir", metavar="LOGDIR", help="the log directory, or one above it")
     export.add_argument("out", metavar="OUT", help="a new directory, or a new file for html")
-    export.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="by default csv")
+    export.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="default: csv")
     export.add_argument(
         "--tables",
         type=_words(TABLES),
         default=list(TABLES[:-1]),
         metavar="NAMES",
-        help=f"some of {', '.join(TABLES)}, with commas; by default all but channels",
+        help=f"some of {', '.join(TABLES)}, separated by commas; default: all but channels",
     )
     export.add_argument(
         "--layer",
         action="append",
         metavar="ID",
-        help="channels of this layer only; may be repeated",
+        help="only channels of this layer; repeatable",
     )
     _add_runs(export)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("logdir", metavar="LOGDIR", help="what training wrote to, or above it")
-    parser.add_argument("--json", action="store_true", help="for programs, all of it")
+    parser.add_argument("logdir", metavar="LOGDIR", help="the log directory, or one above it")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--run", action="append", metavar="NAME", help="only this one; repeatable")
+    parser.add_argument("--run", action="append", metavar="NAME", help="only this run; repeatable")
     parser.add_argument(
         "--threshold",
         type=_threshold,
         default="1e-4",
         metavar="DELTA",
-        help="the relative delta under which a channel is quiet, by default 1e-4",
+        help="the relative delta under which a channel is quiet, default: 1e-4",
     )
 
 
@@ -185,7 +187,7 @@ def _threshold(text: str) -> float:
 
 
 def _words(choices: Sequence[str]) -> Callable[[str], list[str]]:
-    """A type of arguments: words with commas between them, each one of some."""
+    """An argument type: words separated by commas, each one of `choices`."""
 
     def words(text: str) -> list[str]:
         for word in text.split(","):
@@ -198,7 +200,7 @@ def _words(choices: Sequence[str]) -> Callable[[str], list[str]]:
     return words
 
 
-# What a command needs is imported when it is called: help comes at once.
+# Imports of a command happen when it is called: help comes at once.
 
 
 def _local(logdir: str) -> LocalLog:

@@ -31,15 +31,15 @@ from tb_pastnet.reader.runs import SINK
 
 SCHEMA = 1
 SHOWN = 10
-"""Findings and violations of a run that are shown to people."""
+"""Findings and violations of a run that are printed."""
 
 STATES = ("moving", "reactivated", "settled", "frozen", "pruned", "following")
 
 
 def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
-    """Reports the runs of a log directory; what of `--fail-on` was found is said on `error`.
+    """Reports the runs of a log directory; matches of `--fail-on` go to `error`.
 
-    Gives 1 where something of that was found or there is nothing to look at, else 0.
+    Returns 1 if there was a match or there is no run, else 0.
     """
     log = Log(options.logdir, options.progress)
     sizes = _sizes(options.logdir)
@@ -57,7 +57,7 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
                    "warnings": list(log.warnings)}, out, indent=1, allow_nan=False)  # fmt: skip
         out.write("\n")
     else:
-        # A run that is long takes seconds: people see each as soon as it is read.
+        # A long run takes seconds: each is printed as soon as it is read.
         out.writelines(f"{line}\n" for line in _lines(reading(), log.warnings))
         failed = _failures(entries, options.fail_on)
     for failure in failed:
@@ -72,7 +72,7 @@ def _sizes(logdir: str) -> dict[str, int]:
         ours = parse_run(name)
         run = name if ours is None else ours.run
         if ours is None and run in sizes:
-            continue  # summaries of the user beside ours
+            continue  # the user's summaries next to ours
         sizes[run] = sizes.get(run, 0) + sum(map(_size, files))
     return sizes
 
@@ -88,7 +88,7 @@ def _failures(entries: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list
     if not fail_on:
         return []
     if not entries:
-        return ["there is no run to look at"]
+        return ["there is no run"]
     return [
         f"{word} in the run {run['name']!r}: {count:,}"
         for word in dict.fromkeys(fail_on)
@@ -105,7 +105,7 @@ _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
     "unreadable": lambda run: int(run["unreadable"]),
     "dropped": lambda run: int(run["account"]["dropped"]),
     "nonfinite": lambda run: sum(layer["nonfinite"] for layer in run["layers"]),
-    # Nobody knows when a user's own writer ends.
+    # The end of a user's own writer is unknown.
     "unfinished": lambda run: int(run["source"] == SINK and not run["closed"]),
 }
 
@@ -173,13 +173,16 @@ def _lines(entries: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterat
         yield f"run {fit(run['name'], columns - 4)}"
         yield from (f"  {line}".rstrip() for line in _of_run(run, columns - 2))
     if first:
-        yield "No run of tb_pastnet. Give the directory that training wrote to, or one above it."
+        yield (
+            "This log contains no runs of tb_pastnet. "
+            "Pass the directory that training wrote to, or one above it."
+        )
     yield from (f"warning: {printable(warning)}" for warning in warnings)
 
 
 def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
     span = f", steps {run['first_step']} to {run['last_step']}" if run["records"] else ""
-    ended = "ended in order" if run["closed"] else "did not end in order, or still runs"
+    ended = "ended normally" if run["closed"] else "did not end normally, or is still running"
     writers = f"{counted(run['lineages'], 'writer')}; {ended}"
     if run["source"] != SINK:
         writers = "written by tf.summary"
@@ -187,7 +190,7 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
     yield account_text(Account(**run["account"]))
     if run["overhead"] is not None:
         yield overhead_text(run["overhead"])
-    each = f", {size_of(run['bytes_per_record'])} a record" if run["bytes_per_record"] else ""
+    each = f", {size_of(run['bytes_per_record'])} per record" if run["bytes_per_record"] else ""
     yield f"{size_of(run['bytes'])} on disk{each}"
     if run["sparsity"] is not None:
         yield f"sparsity {run['sparsity']:.1%}"
@@ -199,10 +202,10 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
         yield from _findings(run["findings"])
     if run["violations"]:
         yield ""
-        yield f"{counted(run['violated_channels'], 'channel')} moved although held:"
+        yield f"{counted(run['violated_channels'], 'channel')} changed while frozen or pruned:"
         yield from (f"  {printable(item['text'])}" for item in run["violations"][:SHOWN])
         if len(run["violations"]) > SHOWN:
-            yield f"  and {len(run['violations']) - SHOWN:,} more; --json tells all"
+            yield f"  and {len(run['violations']) - SHOWN:,} more; --json lists all"
     for text, count in run["notes"].items():
         yield f"{printable(text)} ({count:,})"
 
@@ -215,7 +218,7 @@ def _findings(findings: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _table(layers: Sequence[dict[str, Any]], columns: int) -> list[str]:
-    """The layers at the last record; what no layer has takes no column."""
+    """The layers at the last record; columns without any entry are left out."""
     counts = ("no_data", *STATES, "violated", "nonfinite")
     names = ["channels", *(name for name in counts if any(layer[name] for layer in layers))]
     titles = [{"no_data": "no record", "nonfinite": "NaN/Inf"}.get(name, name) for name in names]

@@ -1,4 +1,4 @@
-"""Text for a terminal: names that can do nothing to it, columns, sizes, accounts and overhead."""
+"""Text for a terminal: harmless names, columns, sizes, accounts and overhead."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NARROWEST, WIDEST = 60, 120
 
 
 def printable(text: str) -> str:
-    """A text whose control characters are written out: none reaches the terminal.
+    """A text with its control characters escaped: none reaches the terminal.
 
-    Line ends between sentences of ours stay out of it, too: a name can't begin a line.
+    Line breaks are escaped, too: a name can't begin a line.
     """
     if text.isprintable():
         return text
@@ -32,7 +32,7 @@ def width() -> int:
 
 
 def columns_of(text: str) -> int:
-    """Columns that a printable text takes."""
+    """The width of a printable text, in columns."""
     return sum(
         0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF")
         for sign in text
@@ -40,8 +40,8 @@ def columns_of(text: str) -> int:
 
 
 def fit(text: str, columns: int) -> str:
-    """A name as printable text of some columns at most; of a longer one the ends are shown."""
-    # Of a very long name only the ends are looked at.
+    """A name as printable text of limited width; a longer one is cut in the middle."""
+    # Only the ends of a very long name are looked at.
     text = printable(text if len(text) <= 2 * WIDEST else f"{text[:WIDEST]}…{text[-WIDEST:]}")
     if columns_of(text) <= columns:
         return text
@@ -55,7 +55,7 @@ def fit(text: str, columns: int) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[str]:
-    """Lines of a table: names to the left, in what numbers leave them, and numbers to the right."""
+    """Lines of a table: names on the left, in the remaining space, numbers on the right."""
     sizes = [max(map(columns_of, cells)) for cells in zip(head, *rows, strict=True)]
     left = max(columns - sum(size + 2 for size in sizes[1:]), 12)
     names = [fit(row[0], left) for row in (head, *rows)]
@@ -68,7 +68,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> l
 
 
 def size_of(count: float) -> str:
-    """Bytes for people."""
+    """A number of bytes as text."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
@@ -84,16 +84,16 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
 def account_text(account: Account) -> str:
     """An account in words, without what is 0."""
     parts = [f"{n:,} {name}" for name, n in asdict(account).items() if n and name != "offered"]
-    return f"{account.offered:,} offered" + (f": {', '.join(parts)}" if parts else "")
+    return f"{account.offered:,} due" + (f": {', '.join(parts)}" if parts else "")
 
 
 def overhead_text(cost: Mapping[str, Any]) -> str:
-    """What recording cost, in words."""
+    """The recording overhead, in words."""
     share = cost["share"] or 0.0
     shown = "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
     times = f"{_seconds(cost['seconds'])} of {_seconds(cost['training'])}"
-    writing = f"{_seconds(cost['writer'])} of a thread that writes"
-    return f"recording took {shown} of training, {times}; beside it, {writing}"
+    writing = f"{_seconds(cost['writer'])} CPU in the writer thread"
+    return f"recording overhead {shown}: {times}, plus {writing}"
 
 
 def _seconds(count: float) -> str:

@@ -1,7 +1,7 @@
 """Arguments that a function doesn't have: the error names the right one.
 
-Keras, tfmot, PyTorch and Lightning call many things otherwise than we do. What they call them is a
-table here, typing errors are found by likeness.
+Keras, tfmot, PyTorch and Lightning have other names for many things. A table here has their names;
+typing errors are found by similarity.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OURS = {
     "example": "example_inputs sample inputs batch",
     "tau": "momentum decay ema_momentum",
 }
-"""By our name what others call it."""
+"""The names of others, by our name."""
 
 _TENSORBOARD = "keras.callbacks.TensorBoard takes it: use both callbacks."
 _STOPPING = (
@@ -58,13 +58,13 @@ _ELSEWHERE = {
     **dict.fromkeys(("write_graph", "write_images", "write_steps_per_second"), _TENSORBOARD),
     **dict.fromkeys(("profile_batch", "embeddings_freq", "embeddings_metadata"), _TENSORBOARD),
 }
-"""What we don't have, and who does."""
+"""Arguments that we don't have, and where they are."""
 
 
 def answered(called: C) -> C:
-    """Decorates a function, or a class for its constructor: calls that don't fit raise our error.
+    """Decorates a function, or a class for its constructor: invalid calls raise our error.
 
-    A call that fits costs nothing more. Errors from inside are left as they are.
+    A valid call costs nothing more. Errors from inside are unchanged.
     """
     if isinstance(called, type):
         called.__init__ = _answering(called.__init__, called.__name__)  # type: ignore[misc]
@@ -103,7 +103,7 @@ def _answering(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
 def _explain(
     function: Callable[..., Any], shown: str, args: Any, kwargs: Any, error: TypeError
 ) -> None:
-    """Raises UnknownArgument where a function can't be called so."""
+    """Raises UnknownArgument if a function can't be called with these arguments."""
     parameters = inspect.signature(function).parameters.values()
     if not any(each.kind is each.VAR_KEYWORD for each in parameters):
         check(shown, kwargs, names_of(function))
@@ -123,7 +123,7 @@ def _explain(
 
 
 def _meant(name: str, names: Collection[str]) -> tuple[str, str]:
-    """What is expected in place of a name, and how to mend it."""
+    """The argument expected instead of a name, and how to fix the call."""
     typed = get_close_matches(name, names, 1, cutoff=0.9)
     ours = typed or [
         own for own, others in _OURS.items() if own in names and name in others.split()

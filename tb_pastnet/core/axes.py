@@ -218,7 +218,7 @@ def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) 
     axes: Any = (axis,) if is_whole(axis) else axis
     if not isinstance(axes, tuple | list) or not all(map(is_whole, axes)):
         raise InvalidArgument(
-            f"Could not take axis {axis!r:.60} of {name!r} as its channels: expected a whole "
+            f"Could not use axis {axis!r:.60} of {name!r} for its channels: expected a whole "
             f"number or several, got {type(axis).__name__}. Correct channel_axis=, as in -1."
         )
     inside = [a % len(size) for a in axes if size and -len(size) <= a < len(size)]

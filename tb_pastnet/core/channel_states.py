@@ -173,7 +173,7 @@ class Carry(NamedTuple):
 def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes:
     """The smallest limit, as from `quiet_limit`, at which a record is settled, or `NEVER`.
 
-    A larger threshold settles a channel sooner and for longer, never less. So one number a record
+    A larger threshold settles a channel sooner and for longer, never less. So one number per record
     answers every threshold: with E the smallest limit at which the channel would enter, and S the
     smallest at which it would stay, L[t] = min(E[t], max(L[t - 1], S[t])).
     """

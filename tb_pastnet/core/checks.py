@@ -29,10 +29,10 @@ def check_rate(rate: Any) -> None:
 
 
 def check_threshold(value: Any) -> None:
-    """Raises InvalidArgument where channels can't be called quiet below a relative delta."""
+    """Raises InvalidArgument if this can't be the relative delta below which channels are quiet."""
     if not is_number(value) or not 0 <= value < float("inf"):
         raise InvalidArgument(
-            f"Could not tell which channels are quiet: expected threshold= from 0 on, got "
+            f"Could not find which channels are quiet: expected threshold= of at least 0, got "
             f"{value!r:.60}. It is a relative delta; leave it out for 1e-4."
         )
 

@@ -13,7 +13,7 @@ _CELL = "padding:2px 12px 2px 0;border:0;background:none;color:inherit;"
 
 
 class Markup(str):
-    """HTML that stands in a cell as it is."""
+    """HTML that isn't escaped in a cell."""
 
     __slots__ = ()
 
@@ -21,7 +21,7 @@ class Markup(str):
 def html_table(
     title: str, head: Sequence[str], rows: Sequence[Sequence[object]], notes: Sequence[str] = ()
 ) -> str:
-    """A title, a table and notes. Whole numbers stand to the right; of many rows the first show."""
+    """A title, a table and notes. Integers are right-aligned; only the first rows are shown."""
     sides = ["right" if isinstance(cell, int) else "left" for cell in next(iter(rows), ())]
     lines = [_row("th", head, sides)] if head and rows else []
     lines += [_row("td", row, sides) for row in rows[:MOST]]

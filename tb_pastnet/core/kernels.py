@@ -112,10 +112,10 @@ def columns(
 ) -> None:  # pragma: no cover
     """Reduces arrays whose channels come in turn: 0, 1, …, 0, 1, … and so on.
 
-    Both are float32 (members, elements), from the first element of the first channel on; `past`
-    becomes `current` where `replace`. `width` elements are summed side by side, whole turns of all
-    channels; `inner` are those of a channel that lie side by side. Overwrites `out`, float64
-    (VALUE_ROWS, members, channels).
+    Both are float32 (members, elements), from the first element of the first channel on; if
+    `replace`, `past` becomes `current`. `width` elements are summed side by side, whole turns of
+    all channels; `inner` is how many adjacent elements belong to one channel. Overwrites `out`,
+    float64 (VALUE_ROWS, members, channels).
     """
     squares = np.empty((3, width), np.float64)
     first, second, third = squares[0], squares[1], squares[2]

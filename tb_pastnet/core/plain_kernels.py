@@ -33,7 +33,7 @@ def columns(
     members, size = current.shape
     channels = out.shape[2]
     period = channels * inner
-    # Of a single turn each channel is a row; else turns are summed, and what lies in them then.
+    # In a single turn each channel is a row; else turns are summed, and then their elements.
     rest = 1 if size == period else inner
     height, step = max(1, BLOCK // size), max(1, BLOCK // width) * width
     out[...] = 0

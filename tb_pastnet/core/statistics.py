@@ -61,7 +61,7 @@ NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = ma
     ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable"),
 )
 VALUE_ROWS = NONFINITE + 1
-"""Rows that values alone give, the first; the others are of masks."""
+"""The first rows, computed from values; the others come from masks."""
 
 SHARES = tuple(row for row, statistic in enumerate(TABLE) if statistic.share)
 COUNTS = tuple(row for row, statistic in enumerate(TABLE) if statistic.whole)

@@ -56,8 +56,8 @@ class LayerEntry:
     """A layer with at least one recorded variable.
 
     Attributes:
-        id: its path below the model, such as "block1/conv1". group: the path of its parent, "" at
-            the top.
+        id: its path below the model, such as "block1/conv1".
+        group: the path of its parent, "" at the top.
         name: its own name.
         type: its class.
         variables: ids of its variables.

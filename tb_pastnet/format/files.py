@@ -35,7 +35,7 @@ def located(path: str | os.PathLike[str]) -> str:
     if text.startswith("file://"):
         text = url2pathname(urlsplit(text).path)
     if not is_remote(text):
-        return os.path.expanduser(text)  # noqa: PTH111 - of a Path it would raise for "~nobody"
+        return os.path.expanduser(text)  # noqa: PTH111 - a Path raises for unknown users
     if "?" in text:
         raise OSError("a URL with a query")
     return text.rstrip("/")

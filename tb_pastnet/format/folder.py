@@ -45,7 +45,7 @@ def _reason(error: Exception) -> str:
 
 
 def _walk(root: bytes, place: _Place) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Every directory with event files, and these files; skips those that can't be listed."""
+    """Every directory with event files, and the files; unlistable directories are skipped."""
     left: list[tuple[bytes, frozenset[_Place]]] = [(root, frozenset([place]))]
     while left:
         directory, above = left.pop()

@@ -1,8 +1,7 @@
-"""How the weights of Flax, Equinox and Haiku split into channels, and of which class a layer is.
+"""How the weights of Flax, Equinox and Haiku split into channels, and the classes of layers.
 
-A class is that of the module that holds a leaf; where only names are left, as in Linen and Haiku,
-it is the name that these give to an unnamed module. Their weights lie as those of layers that
-`core.axes` knows: a table says which.
+A class is that of the module that holds a leaf; if only names are left, as in Linen and Haiku, it
+is the name of an unnamed module. A table maps their weights to those of layers in `core.axes`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _Row = tuple[str, str]
 
 
 def _rows(kinds: str, like: str, variables: str) -> dict[_Row, _Row]:
-    """Rows of the table: "b=bias" is a variable `b` that lies as `bias` of the layer like it."""
+    """Rows of the table: "b=bias" means that variable `b` is like `bias` of the similar layer."""
     pairs = [pair.split("=") for pair in variables.split()]
     return {(kind, own): (like, other) for kind in kinds.split() for own, other in pairs}
 
@@ -42,7 +41,7 @@ _LIKE: Mapping[_Row, _Row] = {
     # Flax
     **_rows("Linear Dense Conv ConvLocal ConvTranspose", "Dense", "kernel=kernel bias=bias"),
     **_rows("Embed", "Embedding", "embedding=embeddings"),
-    ("", "embedding"): ("Embedding", "embeddings"),  # nobody else calls a leaf so
+    ("", "embedding"): ("Embedding", "embeddings"),  # no other library uses this name
     **_rows("BatchNorm GroupNorm InstanceNorm", "BatchNormalization", _NORM),
     **_rows("LayerNorm RMSNorm", "LayerNormalization", _NORM),
     **_rows(
@@ -81,12 +80,12 @@ _PARTS_OF_ATTENTION = frozenset(("query", "key", "value", "out"))
 
 
 def kind_of(leaf: Leaf) -> str:
-    """The class of the layer that holds a leaf; "" where it isn't known."""
+    """The class of the layer that holds a leaf; "" if unknown."""
     return _kinds(leaf)[0].rpartition(".")[2]
 
 
 def axis_of(leaf: Leaf) -> ChannelAxis:
-    """The channel axis of a leaf: verified where its layer's class is in the table."""
+    """The channel axis of a leaf: verified if its layer's class is in the table."""
     shape = tuple(leaf.value.shape)
     kind, parent = _kinds(leaf)
     path = leaf.name.split("/")
@@ -104,7 +103,7 @@ def axis_of(leaf: Leaf) -> ChannelAxis:
 
 
 def _kinds(leaf: Leaf) -> tuple[str, str]:
-    """The classes of the layer that holds a leaf, and of the one that this is a part of."""
+    """The classes of the layer that holds a leaf, and of its parent layer."""
     path = ["", "", *leaf.name.split("/")]
     nodes = (None, None, *leaf.nodes)
     return _kind(nodes[-1], path[-2]), _kind(nodes[-2], path[-3])

@@ -1,4 +1,4 @@
-"""Which leaves of a pytree are recorded: names, layers and channel axes."""
+"""The recorded leaves of a pytree: names, layers and channel axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tb_pastnet.record.weight import Network
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
 
 _STATISTICS = ("BatchStat", "StateIndex")
-"""Of Flax what BatchNorm gathers, of Equinox the first values of what it keeps elsewhere."""
+"""The statistics of Flax's BatchNorm, and Equinox's initial values of state kept elsewhere."""
 
 
 def network_of(
@@ -82,8 +82,8 @@ def _unusable(value: Any) -> str | None:
         return f"its dtype {value.dtype.name} isn't a floating one"
     if not value.size:
         return "it has no elements"
-    # Where all processes have all of it, each can read it.
+    # If all processes have all of it, each can read it.
     here = getattr(value, "is_fully_addressable", True) or value.is_fully_replicated
     if not here:
-        return "parts of it lie with other processes"
+        return "parts of it are in other processes"
     return None

@@ -1,4 +1,4 @@
-"""Records a pytree while a loop of the user's own trains it."""
+"""Records a pytree in the user's own training loop."""
 
 from __future__ import annotations
 
@@ -26,52 +26,54 @@ Masks = Any
 
 @answered
 class Recorder(ArrayRecorder):
-    """Records per channel how far a pytree is from its past values, into a log for the PastNet tab.
+    """Records per channel how far a pytree is from its past values, for the PastNet tab.
 
-    Arrays of JAX don't change: each call says what the weights are now, and nothing of them is held
-    beyond it, so that their buffers may be donated to the next step. Weights are copied one step
-    before each record that is due, and at no other step is anything read.
+    JAX arrays don't change: each call passes the current weights, and keeps no reference to them,
+    so their buffers may be donated to the next step. Weights are copied one step before each due
+    record; at other steps nothing is read.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
-    what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
+    failures are logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
 
-    Where several processes train, that of index 0 writes.
+    If several processes train, the one with index 0 writes.
 
     Args:
-        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a".
-        params: the pytree that is trained: a dictionary, an `nnx.Module` or its state, a module of
-            Equinox, or any other. Leaves are named by their paths, such as "Dense_0/kernel".
-            Integers, PRNG keys and what isn't an array are left out.
-        every: a record is due where `step // every` grows, and at the first step; at the last one
-            where `expect_end` tells it.
-        past: what it is compared with: "previous" (one step before), "record" (the last record),
-            "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names or patterns such as `"*/kernel"`. None: all.
+        logdir: the run's directory, local or in a store such as "s3://bucket/runs/a".
+        params: the trained pytree: a dictionary, an `nnx.Module` or its state, an Equinox module,
+            or any other. Leaves are named by their paths, such as "Dense_0/kernel". Integers, PRNG
+            keys and non-arrays are left out.
+        every: a record is due when `step // every` grows, at the first step, and at the last if
+            `expect_end` announces it.
+        past: what weights are compared with: "previous" (one step before), "record" (the previous
+            record), "epoch" (the last call of `sync`), "initial" (the current values), or k (k
+            steps before).
+        variables: the weights to record, as names or patterns such as `"*/kernel"`. None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`.
-        learning_rate: a number, or a function of the step that `record` gets. `record` may be given
-            that of its step instead.
-        initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
-            None: one less than the first step that is recorded.
-        masks: which leaves updates may change, as `optax.masked` takes it: a pytree of booleans, a
-            prefix of one, or a function that makes it of params. An array of 0 and 1 says it of
-            each element. Nothing here holds what is False: it is compared bitwise with what it was.
+        learning_rate: a number, or a function of the step that `record` gets. It may be passed to
+            `record` instead.
+        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
+            None: one less than the first recorded step.
+        masks: which leaves updates may change, as for `optax.masked`: a pytree of booleans, a
+            prefix of one, or a function that makes it from params. An array of 0 and 1 is a mask of
+            the elements. Weights with False aren't held here: they are compared bitwise with their
+            earlier values.
         kept: the same for pruning: 0 where weights are pruned, and so should be zero.
-        opt_state: the optimizer's state now, as `record` gets it.
-        audit: whether each record compares what is declared so with what it was. That takes one
-            more copy of these weights.
-        budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more. None: all are made.
-        on_violation: what follows where held weights have moved: "log", a line for each variable
-            and cause, or a function that gets a list of what is new, each with a `text`.
-        follows: weights that something else than an optimizer moves on purpose, such as a target
+        opt_state: the current optimizer state, as for `record`.
+        audit: whether each record compares these weights with their earlier values. That takes one
+            more copy of them.
+        budget: a limit of the recording overhead as a share of training, such as 0.01: due records
+            beyond it are left out. None: no limit.
+        on_violation: what to do when held weights have moved: "log", a line for each variable and
+            cause, or a function that is called with a list of new violations, each with a `text`.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names or patterns.
-        log: a function that gets the numbers of each record, a dictionary of floats, and its step:
-            `wandb.log` is one.
-        exit_timeout: seconds that the end of the program waits for a store.
+        log: a function that is called with the numbers of each record, a dictionary of floats, and
+            its step, like `wandb.log`.
+        exit_timeout: seconds that the program waits at its end for a store.
 
     Raises:
-        InvalidArgument: nothing is left to record, or `every`, `past`, an axis, `masks`, `kept` or
-            `budget` can't be used.
+        InvalidArgument: there is nothing to record, or `every`, `past`, an axis, `masks`, `kept` or
+            `budget` is invalid.
         UnknownName: a name fits no leaf, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -130,19 +132,19 @@ class Recorder(ArrayRecorder):
             )
         self._tree.training = schedule.timer.part(OUTSIDE)
 
-    # Each call says what the weights are now: there is nothing that could be asked for it later.
+    # Each call passes the current weights: they can't be read later.
     def record(  # type: ignore[override]
         self, step: int, params: Any, learning_rate: Any = None, opt_state: Any = None
     ) -> None:
-        """Tells that an update was made. Call it after each: it knows when a record is due.
+        """Call this after each update: it makes a record when one is due.
 
         Args:
             step: the number of the update.
-            params: the pytree now, of the same structure as at the beginning.
-            learning_rate: that of the update, a number or an array of one, such as
+            params: the current pytree, of the same structure as at the beginning.
+            learning_rate: of the update, a number or an array of one, such as
                 `optax.tree.get(opt_state, "learning_rate")`. None: that of the constructor.
-            opt_state: the optimizer's state now: of it the causes of violations are found. None:
-                by the numbers alone.
+            opt_state: the current optimizer state, for finding the causes of violations. None: from
+                the numbers only.
         """
         with self._tree.seen(params), self._causes.given(opt_state):
             self._given_rate = learning_rate
@@ -150,15 +152,15 @@ class Recorder(ArrayRecorder):
             self._given_rate = None
 
     def sync(self, params: Any) -> None:  # type: ignore[override]
-        """Makes these values the past ones, for `past="epoch"`: call it at an epoch's end."""
+        """Makes these values the past ones, for `past="epoch"`: call it when an epoch ends."""
         with self._tree.seen(params):
             super().sync()
 
     def restart(self, initial_step: int, params: Any) -> None:  # type: ignore[override]
-        """Begins a new lineage because training begins anew, or goes back to a checkpoint.
+        """Starts a new lineage because training starts again, or goes back to a checkpoint.
 
         Args:
-            initial_step: the step of the values now.
+            initial_step: the step of the current values.
             params: these values.
         """
         with self._tree.seen(params):
@@ -167,13 +169,13 @@ class Recorder(ArrayRecorder):
     def declare(
         self, params: Any, masks: Masks = None, kept: Masks = None, opt_state: Any = None
     ) -> None:
-        """Says what is held from the next step on, where that changes while training goes on.
+        """Declares which weights are held from the next step on, if that changes during training.
 
         Args:
-            params: the pytree now: what is held is compared with it.
+            params: the current pytree: held weights are compared with it from now on.
             masks: as in the constructor; None: as before.
             kept: as in the constructor; None: as before.
-            opt_state: the optimizer's state now, as `record` gets it.
+            opt_state: the current optimizer state, as for `record`.
 
         Raises:
             InvalidArgument: masks that don't fit the pytree.
@@ -183,7 +185,7 @@ class Recorder(ArrayRecorder):
             self.observe()
 
     def _audit_end(self) -> None:
-        """Nothing is known of weights after the last step that was recorded."""
+        """The weights after the last recorded step are unknown."""
 
     def _rate_of(self, step: int) -> Any:
         if self._given_rate is not None:

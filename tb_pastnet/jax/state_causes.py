@@ -1,4 +1,4 @@
-"""The causes of violations, where the state of the optimizer is handed over as well."""
+"""The causes of violations if the optimizer state is passed as well."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Slots = Mapping[str, Array]
 
 
 class StateCauses(DecayByNumbers):
-    """Compares what an optimizer keeps of held weights with that when they began to be held.
+    """Compares the optimizer state of held weights with that from when they began to be held.
 
-    In a state of optax that is each array whose path ends with that of a leaf, of its shape.
+    In an optax state these are the arrays whose path ends with that of a leaf, of its shape.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -34,7 +34,7 @@ class StateCauses(DecayByNumbers):
 
     @contextmanager
     def given(self, state: Any) -> Iterator[None]:
-        """Reads from this state meanwhile; nothing of it is held beyond."""
+        """Reads from this state inside the context; keeps no reference to it."""
         self._state = state
         try:
             yield
@@ -48,7 +48,7 @@ class StateCauses(DecayByNumbers):
         self.remember(held)
 
     def remember(self, held: Iterable[HeldArray]) -> None:
-        """See `CauseFinder`. A state that is handed over later is as good."""
+        """See `CauseFinder`. A state that is passed later works as well."""
         missing = [each for each in held if each.name not in self._begun]
         if self._state is None or not missing:
             return
@@ -64,7 +64,7 @@ class StateCauses(DecayByNumbers):
         positions, begun = self._begun[held.name]
         current = self._slots(held, positions)
         others = bool(self._of_names())
-        # No update of optax heeds what is only said to be held.
+        # No optax update respects weights that are only declared as held.
         facts = replace(facts, held_by=DECLARED, updates=1, stateless=others and not current)
         slots = {name: (begun[name], slot) for name, slot in current.items() if name in begun}
         return replace(facts, slots=slots)

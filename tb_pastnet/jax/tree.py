@@ -1,4 +1,4 @@
-"""The pytree of a network: its leaves by path, as of the step that is recorded."""
+"""The pytree of a network: its leaves by path, at the recorded step."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Leaf(NamedTuple):
         number: its place in the tree.
         name: its path, such as "layers/0/kernel".
         value: the leaf itself.
-        nodes: what lies above it, from the root to its owner.
-        box: the variable of Flax that holds it; None elsewhere.
+        nodes: its ancestors, from the root to its owner.
+        box: the Flax variable that holds it; None otherwise.
     """
 
     number: int
@@ -33,12 +33,12 @@ class Leaf(NamedTuple):
 
 
 class Tree:
-    """Gives the leaves of the pytree that a step hands over, and holds none of them beyond it.
+    """Reads the leaves of the pytree that a step passes, and keeps no reference to them.
 
-    A view of a buffer that is kept keeps JAX from reusing it where it is donated, without a word.
+    A view of a donated buffer would silently keep JAX from reusing it.
 
     Attributes:
-        training: a context for waiting until the values are computed, which is training's time.
+        training: a context for waiting until the values are computed, which counts as training.
     """
 
     def __init__(self, params: Any) -> None:
@@ -51,7 +51,7 @@ class Tree:
 
     @contextmanager
     def seen(self, params: Any) -> Iterator[None]:
-        """Reads from these meanwhile."""
+        """Reads from these inside the context."""
         self._params = params
         try:
             yield
@@ -59,7 +59,7 @@ class Tree:
             self._params = self._values = None
 
     def read(self, number: int) -> Array:
-        """The values of a leaf: a view where they lie in this machine's memory.
+        """The values of a leaf: a view if they are in this machine's memory.
 
         Raises InvalidArgument if the tree, or the leaf, isn't as it was at the beginning.
         """
@@ -81,7 +81,7 @@ class Tree:
             paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(params)[0]]
             if paths != self._paths:
                 raise InvalidArgument(_changed(names(self._paths), names(paths)))
-            # Another setting that is no leaf, such as that of a dropout.
+            # Another setting that isn't a leaf, such as that of a dropout.
             self._structure = structure
         with self.training:
             jax.block_until_ready(values)
@@ -89,7 +89,7 @@ class Tree:
 
 
 def leaves(params: Any) -> list[Leaf]:
-    """All leaves, in the order of the tree; of a dictionary layer 10 comes behind layer 9."""
+    """All leaves, in the order of the tree; in a dictionary, layer 10 comes after layer 9."""
     flat, _ = jax.tree_util.tree_flatten_with_path(params)
     first: dict[Any, int] = {}
     keyed = []
@@ -128,9 +128,9 @@ def names(paths: Sequence[Any]) -> list[str]:
 
 
 def by_name(params: Any, masks: Any, word: str) -> dict[str, Any]:
-    """What a pytree of masks, a prefix of one, or a function that makes it, says of each leaf.
+    """The mask of each leaf, from a pytree of masks, a prefix of one, or a function that makes it.
 
-    Raises InvalidArgument if it doesn't fit params; `word` is what the argument is called.
+    Raises InvalidArgument if it doesn't fit params; `word` is the name of the argument.
     """
     if masks is None:
         return {}
@@ -141,9 +141,9 @@ def by_name(params: Any, masks: Any, word: str) -> dict[str, Any]:
         spread = flatten(over(lambda mask, below: over(lambda _: mask, below), masks, params))
     except (TypeError, ValueError) as error:
         raise InvalidArgument(
-            f"Could not take {word}=: expected a pytree that is a prefix of params, got another: "
-            f"{str(error).splitlines()[0]:.200} Give True or False for each leaf, or for what "
-            f"holds several."
+            f"Could not use {word}=: expected a pytree that is a prefix of params, got another: "
+            f"{str(error).splitlines()[0]:.200} Pass True or False for each leaf, or for a node "
+            "with several."
         ) from error
     return {leaf.name: spread[leaf.number] for leaf in leaves(params)}
 
@@ -157,7 +157,7 @@ def _nodes(root: Any, path: Sequence[Any]) -> list[Any]:
             name = getattr(key, "name", None)
             index = getattr(key, "key", getattr(key, "idx", None))
             nodes.append(node[index] if name is None else getattr(node, name))
-        except Exception:  # a container of its own kind
+        except Exception:  # its own container kind
             nodes.append(None)
     return nodes
 
@@ -171,7 +171,7 @@ def _changed(old: Sequence[str], new: Sequence[str]) -> str:
     words = zip(("without", "with"), (gone, added), strict=True)
     got = [f"{word} {', '.join(each)}" for word, each in words if each]
     return (
-        f"Could not read the weights: expected the {len(old)} leaves that the Recorder was made "
-        f"with, got {len(new)}, {' and '.join(got) or 'in another order'}. Make a new Recorder "
-        f"where a network changes."
+        f"Could not read the weights: expected the {len(old)} leaves of the Recorder's params, got "
+        f"{len(new)}, {' and '.join(got) or 'in another order'}. Make a new Recorder if the "
+        "network changes."
     )

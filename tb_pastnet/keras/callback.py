@@ -1,4 +1,4 @@
-"""Records a model while Keras's `fit` trains it."""
+"""Records a model during Keras's `fit`."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ from tb_pastnet.record.scalars import LogFunction
 class PastNetCallback(keras.callbacks.Callback):
     """Records per channel how far the model is from its past values, for the PastNet tab.
 
-    Losses and weights are bit-identical with and without it, also with `steps_per_execution`,
-    `jit_compile`, mixed precision and gradient accumulation. Under `steps_per_execution=k` it sees
-    every k-th step. Steps are the optimizer's, counted in batches, so that a resumed training goes
-    on where it stopped. One callback may serve several calls of `fit`; steps also go on after a new
-    `compile` in between, as after changing what is trainable.
+    Losses and weights are bit-identical with and without it, even with `steps_per_execution`,
+    `jit_compile`, mixed precision and gradient accumulation. Under `steps_per_execution=k` it can
+    record every k-th step. Steps are the optimizer's, counted in batches, so a resumed training
+    continues where it stopped. One callback may serve several calls of `fit`; steps also continue
+    after a new `compile` in between, for example after changing `trainable`.
 
     Args:
-        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/how_to/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
-            `runs/{trial}`: the next that is free.
-        every: a record is due where `step // every` grows, at the first step, and at the last of a
-            `fit` that knows how many batches it has.
-        past: what it is compared with, as of `Recorder`: "previous" is one execution before,
-            "epoch" the last epoch's end, "initial" the beginning of `fit`.
-        variables: those to record, as names, patterns such as `"*/kernel"`, or variables. None:
-            all.
+        logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
+            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training, as
+            in a tuner's `runs/{trial}`.
+        every: a record is due when `step // every` grows, at the first step, and at the last step
+            of a `fit` with a known number of batches.
+        past: what weights are compared with, as for `Recorder`: "previous" is one execution before,
+            "epoch" the end of the last epoch, "initial" the beginning of `fit`.
+        variables: the weights to record, as names, patterns such as `"*/kernel"`, or variables.
+            None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
-        learning_rate: what to record as such; None: the optimizer's.
-        audit: whether each record compares held weights bitwise with what they were when they were
-            held, by `pastnet.Masks` or by `trainable=False`. That takes one more copy of them.
-        probe: a fixed batch to compare outputs with past ones on, as of `Recorder`.
+        learning_rate: the learning rate to record; None: the optimizer's.
+        audit: whether each record compares weights held by `pastnet.Masks` or `trainable=False`
+            bitwise with the values at which they were held. That takes one more copy of them.
+        probe: a fixed batch on which to compare outputs with past ones, as for `Recorder`.
         probe_every: records from one evaluation of the probe to the next.
-        budget: the share of the training's time that recording may take, as of `Recorder`.
-        on_violation: "log" or a function, as of `Recorder`, or "stop": `fit` ends after the batch.
-        follows: weights that something else than the optimizer moves on purpose, such as a target
-            network, as of `Recorder`.
-        log: a function that gets the numbers of each record and its step, as of `Recorder`.
-        exit_timeout: seconds that the end of the program waits for a store, as of `Recorder`.
+        budget: a limit of the recording overhead as a share of training, as for `Recorder`.
+        on_violation: "log" or a function, as for `Recorder`, or "stop": `fit` ends after the batch.
+        follows: weights that anything but the optimizer moves on purpose, such as a target
+            network, as for `Recorder`.
+        log: a function that is called with the numbers of each record and its step, as for
+            `Recorder`.
+        exit_timeout: seconds that the program waits at its end for a store, as for `Recorder`.
 
     Raises:
-        InvalidArgument: `logdir`, `every`, `past` or `budget` can't be used. What concerns the
-            model is checked, and raises as in `Recorder`, when `fit` begins.
+        InvalidArgument: `logdir`, `every`, `past` or `budget` is invalid. Settings that concern the
+            model are checked, and raise as in `Recorder`, when `fit` begins.
 
     Example:
         >>> import tempfile, numpy as np
@@ -128,7 +129,7 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @noted("Could not begin to record")
     def _begin_fit(self) -> PastNetError | None:
-        """Begins; what is wrong with the settings is for the user."""
+        """Begins; returns an error in the settings, for the user."""
         if self.recorder is not None and self._recorded is not self._trained:
             self.close()
         moved = self._count.begin(self._trained, going_on=self.recorder is not None)
@@ -146,16 +147,16 @@ class PastNetCallback(keras.callbacks.Callback):
         """Waits for the first batch: a callback after this one may still restore a backup."""
         self._begun = False
 
-    @metered("Could not see what is held")
+    @metered("Could not look at held weights")
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
-        """Sees what is held before the next step; within an epoch each record call does."""
-        fit = self.params or {}  # a loop of a user's own may give none
+        """Looks at held weights before the next step; within an epoch each record call does."""
+        fit = self.params or {}  # a user's own loop may pass none
         self._remaining = fit.get("steps") if epoch + 1 == fit.get("epochs") else None
         if self.recorder is not None:
             self.recorder.observe()
 
     def on_train_batch_begin(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
-        """Remembers where an execution begins; before the first, begins a log or goes on."""
+        """Remembers where an execution begins; before the first, begins a log or continues."""
         self._begin = batch
         if not self._begun:
             self._begun = True
@@ -170,7 +171,7 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @metered("Could not make a record")
     def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
-        """Counts the steps made, and records where that is due."""
+        """Counts steps, and makes a record if one is due."""
         # Those that couldn't be counted are counted with the next ones.
         self._uncounted += batch - self._begin + 1
         step = self._count.advance(self._trained, self._uncounted)
@@ -184,13 +185,13 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @metered("Could not copy the past values")
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
-        """Copies the past values where they are those of an epoch."""
+        """Copies the past values if they are those of an epoch."""
         if self.recorder is not None and self._settings["past"] == "epoch":
             self.recorder.sync()
 
     @metered("Could not write records")
     def on_train_end(self, logs: Mapping[str, float] | None = None) -> None:
-        """Writes what waits, and tells what there is; another `fit` may go on."""
+        """Writes waiting records, and prints the summary; another `fit` may continue."""
         self._count.rest(self._trained)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
@@ -209,12 +210,12 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @property
     def _failures(self) -> Failures:
-        """What went wrong is shown in the tab, where there is a log."""
+        """Failures are shown in the tab, if there is a log."""
         return self._early if self.recorder is None else self.recorder.notes
 
     @property
     def _trained(self) -> Any:
-        """The model; without what `model` does on JAX, which puts all values back into it."""
+        """The model; on JAX, `model` would put all values back into it."""
         return self._model if keras.backend.backend() == "jax" else self.model
 
     def _start(self) -> None:
@@ -231,6 +232,6 @@ class PastNetCallback(keras.callbacks.Callback):
 
     @noted("Could not record the model")
     def _start_late(self) -> None:
-        # Training runs, so that nothing may raise any more.
+        # Training is running, so nothing may raise any more.
         if self._recorded is not self._trained:
             self._start()

@@ -1,8 +1,8 @@
-"""The source of a network whose weights are variables of TensorFlow.
+"""The source of a network of TensorFlow variables.
 
-Statistics of all channels take as few passes over the weights as there can be. float32 weights in
-the memory of this machine are measured by numba where it is installed (the extra `fast`),
-everything else by TensorFlow, where it is.
+Statistics of all channels take as few passes over the weights as possible. float32 weights in this
+machine's memory are measured by numba if it is installed (the extra `fast`), everything else by
+TensorFlow, on its device.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tb_pastnet.record.weight import Array, Network
 
 
 class KerasSource(Source):
-    """A network of TensorFlow; past copies lie beside its variables."""
+    """A network of TensorFlow; past copies are next to its variables."""
 
     packages = ("tensorflow", "tensorflow-cpu", "keras")
 
@@ -47,7 +47,7 @@ class KerasSource(Source):
         taken = {stack.members for stack in fused}
         rest = [stack for stack in every if stack.members not in taken]
         members = [member for stack in (*fused, *rest) for member in stack.members]
-        # Where each weight lies among those of the stacks, and each of its channels.
+        # The place of each weight among those of the stacks, and of each of its channels.
         self._places = np.argsort(members)
         self._order = channel_order(axes, members)
         beside = rate if isinstance(rate, LearningRate) else LearningRate()
@@ -60,7 +60,7 @@ class KerasSource(Source):
             if fused:
                 parts.append(fused_copies(fused, self._look))
             if rest:
-                # Once is enough to read the rate.
+                # Reading the rate once is enough.
                 parts.append(TensorCopies(rest, runner, LearningRate() if fused else beside))
             self._copies.append(parts)
         self.release()
@@ -108,11 +108,11 @@ class KerasSource(Source):
         return self._values
 
     def current(self) -> dict[str, Array]:
-        """The values of weights by name, of those that numba measures: views, to be let go soon."""
+        """The values of weights measured by numba, by name: views, to be released soon."""
         if not self._fused:
             return {}
         names = [weight.name for weight in self.network.weights]
-        # Those that a record was just made of, where it was.
+        # Those of a record that was just made, if any.
         read = self._look() if self._values is None else self._values
         return {
             names[member]: value
@@ -134,7 +134,7 @@ class KerasSource(Source):
 
 
 def fitting(every: Sequence[Stack]) -> list[Stack]:
-    """The stacks that numba can measure, in the memory that TensorFlow holds them in."""
+    """The stacks that numba can measure, in TensorFlow's memory."""
     if numba_kernels("TensorFlow") is None:
         return []
     fitted = [
@@ -143,7 +143,7 @@ def fitting(every: Sequence[Stack]) -> list[Stack]:
         if stack.variables[0].dtype == tf.float32
         and layout_of(stack.axis, len(stack.members)) is not None
     ]
-    # Where each is read into: for variables on an accelerator that is there.
+    # The device that each is read into: for variables on an accelerator, that one.
     read = EAGER.function(lambda: [stack.read() for stack in fitted])
     places = [value.device for value in read()] if fitted else []
     return [stack for stack, place in zip(fitted, places, strict=True) if "CPU" in str(place)]
@@ -162,8 +162,8 @@ def reading(fitted: Sequence[Stack], rate: LearningRate) -> Callable[[], list[An
     run = EAGER.function(lambda: [*(stack.read() for stack in fitted), *rate.tensors()])
 
     def read() -> list[Any]:
-        # Views of what TensorFlow holds: nothing is copied, and training, which goes on once they
-        # are let go, doesn't have to either.
+        # Views of TensorFlow's memory: nothing is copied, neither here nor by training, which
+        # continues once they are released.
         tensors = run()
         rate.hear(tensors[len(fitted) :])
         return [np.asarray(memoryview(value)) for value in tensors[: len(fitted)]]

@@ -1,4 +1,4 @@
-"""Records a model while a loop of the user's own trains it."""
+"""Records a model in the user's own training loop."""
 
 from __future__ import annotations
 
@@ -31,60 +31,61 @@ from tb_pastnet.record.schedule import Schedule
 
 @answered
 class Recorder(Recording):
-    """Records per channel how far a model is from its past values, into a log for the PastNet tab.
+    """Records per channel how far a model is from its past values, for the PastNet tab.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
-    what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
+    failures are logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
 
-    A record at step s shows the state in which `record(s)` found the model. Steps that go back, as
-    after restoring a checkpoint, start a new lineage, which replaces what was recorded from there
-    on.
+    A record at step s shows the state of the model at `record(s)`. Steps that go back, as after
+    restoring a checkpoint, start a new lineage, which replaces the records from there on.
 
     Under a MultiWorkerMirroredStrategy the chief writes. In other workers a Recorder only checks
-    its arguments: it makes no directory and measures nothing. None ever waits for another worker.
+    its arguments: it makes no directory and measures nothing. No worker waits for another.
 
     Args:
-        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/how_to/stores.md`. "{trial}" in it is the number of a training, as in a tuner's
-            `runs/{trial}`: the next that is free.
+        logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
+            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training, as
+            in a tuner's `runs/{trial}`.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
-        every: a record is due where `step // every` grows, and at the first step; at the last one
-            where `expect_end` tells it.
-        past: what it is compared with: "previous" (one step before), "record" (the last record),
-            "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names, patterns such as `"*/kernel"`, or variables. None:
-            all.
+        every: a record is due when `step // every` grows, at the first step, and at the last if
+            `expect_end` announces it.
+        past: what weights are compared with: "previous" (one step before), "record" (the previous
+            record), "epoch" (the last call of `sync`), "initial" (the current values), or k (k
+            steps before).
+        variables: the weights to record, as names, patterns such as `"*/kernel"`, or variables.
+            None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: a number, a variable, an optimizer or a list of them, a Keras schedule or a
-            function. None: the optimizers that the model holds. Of several each weight has the rate
-            of its own.
-        initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
-            None: one less than the first step that is recorded.
-        masks: of a mapping of variables; a Keras model or a tf.Module carries its own, which are
-            found. Each change of them is recorded when it happens.
-        audit: whether each record compares held weights bitwise with what they were when they were
-            held, by masks or by `trainable=False`. That takes one more copy of these weights.
-        probe: a fixed batch, or a tuple of arguments, to call the model with: each record also
-            says how far its outputs, and those of its layers, are from those with the past values.
-            See `docs/how_to/past_networks.md`. While a record is made this takes up to one more
-            copy of the weights, and the time of two evaluations.
+            function. None: the optimizers that the model holds. With several, each weight has the
+            rate of its own optimizer.
+        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
+            None: one less than the first recorded step.
+        masks: the `Masks` of a mapping of variables; those of a Keras model or tf.Module are found.
+            Each change of them is recorded when it happens.
+        audit: whether each record compares weights held by masks or `trainable=False` bitwise with
+            the values at which they were held. That takes one more copy of these weights.
+        probe: a fixed batch, or a tuple of arguments, to call the model with: each record also has
+            how far its outputs, and those of its layers, are from those with the past values. See
+            `docs/how_to/past_networks.md`. While a record is made this takes up to one more copy of
+            the weights, and the time of two evaluations.
         probe_every: records from one evaluation of the probe to the next.
-        budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more; they count as thinned. None: all are made. Changes of
-            masks and the audit are never left out. See `docs/benchmarks/overhead.md`.
-        on_violation: what follows where held weights have moved: "log", a line for each variable
-            and cause, or a function that gets a list of what is new, each with a `text`.
-        follows: weights that something else than an optimizer moves on purpose, such as a target
-            network, as names, patterns, layers or variables. That they aren't trainable doesn't
-            hold them: their channels are *following*, and no violation. Masks hold them as others.
-        log: a function that gets the numbers of each record, a dictionary of floats by names such
-            as "pastnet/frozen" and "pastnet/layers/conv1/delta", and its step: `wandb.log` is one.
-        exit_timeout: seconds that the end of the program waits for a store; what isn't written by
-            then is lost, and counted in a line. It doesn't wait for this machine's disk but for 2.
+        budget: a limit of the recording overhead as a share of training, such as 0.01: due records
+            beyond it are left out and count as thinned. None: no limit. Changes of masks and the
+            audit are never left out. See `docs/benchmarks/overhead.md`.
+        on_violation: what to do when held weights have moved: "log", a line for each variable and
+            cause, or a function that is called with a list of new violations, each with a `text`.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
+            network, as names, patterns, layers or variables. `trainable=False` doesn't hold them:
+            their channels are *following*, not violations. Masks hold them like others.
+        log: a function that is called with the numbers of each record, a dictionary of floats by
+            names such as "pastnet/frozen" and "pastnet/layers/conv1/delta", and its step, like
+            `wandb.log`.
+        exit_timeout: seconds that the program waits at its end for a store; unwritten records are
+            then lost, and logged. For a local disk it waits at most 2.
 
     Raises:
-        InvalidArgument: the model isn't built, nothing is left to record, or `every`, `past`, an
-            axis, the probe or `budget` can't be used.
+        InvalidArgument: the model isn't built, there is nothing to record, or `every`, `past`, an
+            axis, the probe or `budget` is invalid.
         UnknownName: a name fits no variable, or several.
         UnsupportedBackend: Keras doesn't run on TensorFlow.
         UnwritableLog: the log directory can't be made or written.
@@ -136,7 +137,7 @@ class Recorder(Recording):
         if names := left_behind(recorded.weights):
             failures.add(
                 f"No masks hold {', '.join(map(repr, names[:3]))}, though masks of another model "
-                f"prune the same weights: keras.models.clone_model and set_weights copy none"
+                f"prune the same weights: keras.models.clone_model and set_weights don't copy masks"
             )
         start = recorded.origin()
         tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)

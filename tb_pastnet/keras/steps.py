@@ -1,4 +1,4 @@
-"""The number of batches that a model has been trained on, as Keras's callbacks see it."""
+"""The number of batches that a model has been trained on, for Keras callbacks."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from tb_pastnet.keras.types import Model
 class BatchCount:
     """Counts batches through `fit`, `compile` and resuming.
 
-    The optimizer counts its updates, which survive a resume; batch numbers don't. Under gradient
-    accumulation it counts one update for several batches. A new `compile` gives a new optimizer,
-    which counts from 0, but the same weights, so that the count goes on.
+    The optimizer's count of updates is kept when training resumes; batch numbers aren't. Under
+    gradient accumulation it counts one update for several batches. After a new `compile` the
+    optimizer counts from 0, but the weights are the same, so the count continues.
     """
 
     def __init__(self) -> None:
         self.step = 0
         self.steps_of = steps_of  # how many updates an optimizer has made
         self._optimizers: list[Any] = []
-        self._rested: int | None = None  # what the optimizers counted when a `fit` ended
+        self._rested: int | None = None  # the optimizers' count at the end of a `fit`
         self._counted = 0  # steps made with the optimizers before the last `compile`
 
     def begin(self, model: Model, *, going_on: bool) -> bool:
-        """Takes up the count. Returns whether the step isn't the one that was reached before."""
+        """Resumes the count. Returns whether the step differs from the last one reached."""
         self._follow_compile(model, going_on)
         base = self._updates(model)
         if not going_on:
             self.step = base or 0
             return True
         same = base == self.step - (self.step - self._counted) % _accumulation(model)
-        # Where scaling a loss has skipped updates the optimizer is behind, and stays so.
+        # If loss scaling has skipped updates, the optimizer stays behind.
         if base is None or same or base == self._rested:
             return False
         self.step = base
         return True
 
     def advance(self, model: Model, batches: int) -> int:
-        """Counts on after as many batches as Keras says that an execution had."""
-        # It may end early with its epoch. Where the optimizer counts batches, it knows better.
+        """Counts the batches of an execution, as reported by Keras."""
+        # It may end early with its epoch. If the optimizer counts batches, its count is exact.
         several = batches > 1 or getattr(model, "steps_per_execution", 1) != 1
         updates = self._updates(model) if several and _accumulation(model) == 1 else None
         counted = 0 if updates is None else updates - self.step
@@ -49,13 +49,13 @@ class BatchCount:
         return self.step
 
     def rest(self, model: Model) -> None:
-        """Takes note that a `fit` ends: what changes before the next one isn't training."""
+        """Notes the end of a `fit`: changes before the next one aren't training."""
         self._rested = self._updates(model)
 
     def _follow_compile(self, model: Model, going_on: bool) -> None:
         optimizers = optimizers_of(model)
         same = list(map(id, optimizers)) == list(map(id, self._optimizers))
-        # Kept alive, as the next one could be taken for it otherwise.
+        # A reference, because otherwise the next one could have its id.
         self._optimizers = optimizers
         if not same:
             self._counted, self._rested = 0, None
@@ -63,9 +63,9 @@ class BatchCount:
                 self._counted = self.step
 
     def _updates(self, model: Model) -> int | None:
-        """Batches that the optimizers have seen, in whole updates; None if none counts.
+        """Batches by the optimizers' counts, in whole updates; None if none counts.
 
-        Of several that step the slowest counts: a WGAN's critic steps more often than once a batch.
+        With several, the slowest counts: a WGAN's critic makes several steps per batch.
         """
         optimizers = optimizers_of(model)
         if not optimizers:

@@ -1,4 +1,4 @@
-"""Variables in the replicas of a tf.distribute.Strategy; which worker writes, and if all agree."""
+"""Variables in the replicas of a tf.distribute.Strategy; the worker that writes, and agreement."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _CHIEFS = (None, "", "chief", "master")
 
 
 def outside_strategy(make: Callable[[], Made]) -> Made:
-    """Makes variables as outside of `strategy.scope()`: one each, and no other worker waits."""
+    """Makes variables outside of `strategy.scope()`: one each, no worker waits."""
     if not tf.distribute.has_strategy():
         return make()
-    # There is no other public way out of a scope: a thread enters none of those that others are in.
+    # There is no other public way out of a scope: a new thread is in none.
     with ThreadPoolExecutor(1) as apart:
         return apart.submit(make).result()
 
 
 def scope_of(variable: tf.Variable) -> AbstractContextManager[Any]:
-    """Where variables of the same distribution are made."""
+    """The scope for variables of the same distribution."""
     strategy = getattr(variable, "distribute_strategy", None)
     return nullcontext() if strategy is None else strategy.scope()
 
 
 def differs(variable: tf.Variable) -> bool:
-    """Whether a tf.Variable has another value in each replica, which are summed when it is read."""
+    """Whether a tf.Variable has a different value in each replica, summed when it is read."""
     if not isinstance(variable, tf.distribute.DistributedValues):
         return False
     return bool(variable.synchronization == tf.VariableSynchronization.ON_READ)
 
 
 def copies(variable: tf.Variable) -> tuple[tf.Variable, ...]:
-    """Of a tf.Variable, all that a strategy has made of it; or itself."""
+    """All copies that a strategy has made of a tf.Variable; or itself."""
     if not isinstance(variable, tf.distribute.DistributedValues):
         return (variable,)
     return tuple(variable.distribute_strategy.experimental_local_results(variable))
@@ -69,7 +69,7 @@ def primary(variable: keras.Variable | tf.Variable) -> Any:
 
 
 def reader(variable: Variable) -> Callable[[], Tensor]:
-    """Reads a variable eagerly, by its operation alone: what else a read does takes longer."""
+    """Reads a variable eagerly, only by its operation: the rest of a read takes longer."""
     first = primary(variable)
     if not hasattr(first, "handle"):
         return lambda: tf.convert_to_tensor(variable)
@@ -77,7 +77,7 @@ def reader(variable: Variable) -> Callable[[], Tensor]:
 
 
 def replicated() -> bool:
-    """Whether this is one of several replicas that run the same."""
+    """Whether this is one of several replicas that run the same code."""
     if not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context():
         return False
     return bool(tf.distribute.get_strategy().num_replicas_in_sync > 1)
@@ -86,8 +86,8 @@ def replicated() -> bool:
 def writes(variables: Iterable[Any]) -> bool:
     """Whether this process is the one that writes a log of some variables: the chief.
 
-    Of the workers of one strategy that is the one whose task is "chief", or worker 0 where there is
-    none, as TensorFlow itself has it. A process without other workers always writes.
+    Of the workers of one strategy that is the one with task "chief", or worker 0 without one, as in
+    TensorFlow itself. A process without other workers always writes.
     """
     return all(map(_is_chief, _resolvers(variables)))
 
@@ -108,7 +108,7 @@ def _resolvers(variables: Iterable[Any]) -> list[Any]:
 
 
 def check_agreed(variable: Variable, subject: str, *masks: Any) -> None:
-    """Waits for the other workers of a variable, and compares what they are about to set."""
+    """Waits for the other workers of a variable, and compares the masks they are about to set."""
     strategy = getattr(variable, "distribute_strategy", None)
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return
@@ -122,12 +122,12 @@ def check_agreed(variable: Variable, subject: str, *masks: Any) -> None:
     except tf.errors.OpError as error:
         raise InvalidArgument(
             f"Could not set {subject}: expected all workers to do so within {PATIENCE:.0f} s, got "
-            f"no answer ({type(error).__name__}). Call what changes masks in every worker."
+            f"no answer ({type(error).__name__}). Change masks in every worker."
         ) from error
     if len(set(prints)) > 1:
         raise InvalidArgument(
             f"Could not set {subject}: expected the same in all workers, got {len(set(prints))} "
-            f"different ones in {len(prints)} replicas. Seed what draws masks alike in every "
+            f"different ones in {len(prints)} replicas. Use the same seed for masks in every "
             f"worker."
         )
 
@@ -142,7 +142,7 @@ def _is_chief(resolver: Any) -> bool:
 
 @lru_cache(maxsize=1)
 def _gather(strategy: tf.distribute.Strategy, patience: float) -> Callable[[Any], Any]:
-    """Tells all replicas a number of each, in one order; compiled, as that is 30 times faster."""
+    """Sends a number of each replica to all, in one order; compiled, which is 30 times faster."""
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=patience)
 
     def replica(number: Tensor) -> Any:

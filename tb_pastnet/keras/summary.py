@@ -1,4 +1,4 @@
-"""Summary calls into a user's own tf.summary writer, beside `tf.summary.scalar`."""
+"""Summary calls into a user's own tf.summary writer, next to `tf.summary.scalar`."""
 
 from __future__ import annotations
 
@@ -34,23 +34,24 @@ def channels(
 
     Works eagerly and in a tf.function, under name scopes and `tf.summary.record_if`, as other
     summary calls do. It can't be compiled by XLA: under `jit_compile=True` TensorFlow raises, so
-    call it beside the compiled step. A writer of TensorFlow neither reports what it loses nor
-    survives kill -9; use `Recorder` where that matters.
+    call it next to the compiled step. A TensorFlow writer doesn't report lost records, and loses
+    the latest on kill -9; use `Recorder` if that matters.
 
     Args:
         name: of the summary; active name scopes come before it.
-        current: the value now: a variable, a tensor or an array of floating dtype.
+        current: the current value: a variable, a tensor or an array of floating dtype.
         past: the value that it is compared with, of the same shape; see `PastVariables`. The tab
-            shows it as that of the step before.
+            shows it as the value at the previous step.
         trainable: trainable mask, 1 lets the update through and 0 = frozen: of the same shape, or
             one number for all. None: all trainable.
-        kept: kept mask, 1 lets the weight through and 0 = pruned; likewise.
+        kept: kept mask, 1 lets the weight through and 0 = pruned: of the same shape, or one number
+            for all. None: nothing is pruned.
         channel_axis: the axis that numbers the channels, or several to be numbered together.
         step: the step; None takes `tf.summary.experimental.get_step()`.
 
     Returns:
-        True where it was written, False where there is no default writer or recording is off; a
-        tensor inside a tf.function.
+        True if it was written, False if there is no default writer or recording is off; a tensor
+        inside a tf.function.
 
     Raises:
         InvalidArgument: shapes don't match, the dtype isn't a floating one, or the axis is out of
@@ -110,7 +111,7 @@ class Compared:
     def message(self, tag: str, step: TensorLike) -> Any:
         """Builds the record, a tensor of bytes."""
         current, past, *masks = self.values
-        # Halves are exact in float32, which numpy_function takes everywhere.
+        # Half precision is exact in float32, which numpy_function accepts everywhere.
         wide = current.dtype if current.dtype == tf.float64 else tf.float32
         values = [tf.cast(step, tf.int64), tf.cast(current, wide), tf.cast(past, wide), *masks]
         axis = self._axis
@@ -140,7 +141,7 @@ def _mask(name: str, kind: str, mask: TensorLike, like: Tensor) -> Any:
     if value.shape.rank != 0 and value.shape != like.shape:
         raise InvalidArgument(
             f"Could not write the channels of {name!r}: expected a {kind} mask of shape "
-            f"{_shape(like)}, got {_shape(value)}. Pass one element a weight, or one for all."
+            f"{_shape(like)}, got {_shape(value)}. Pass one element per weight, or one for all."
         )
     return tf.broadcast_to(value, like.shape)
 

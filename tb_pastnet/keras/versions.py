@@ -1,4 +1,4 @@
-"""Which Keras and TensorFlow this package works with; what else there is, is told in one error."""
+"""The supported versions of Keras and TensorFlow; one error reports anything else."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def check_model(model: object) -> None:
 
 
 def is_torch(model: object) -> bool:
-    """Whether it is a module of PyTorch, which needn't be imported for that."""
+    """Whether it is a module of PyTorch, without importing PyTorch."""
     return _is_of("torch", model)
 
 
 def refuse_legacy(model: object) -> None:
-    """Raises UnsupportedBackend for a model or layer of Keras 2, which `tf_keras` goes on with."""
+    """Raises UnsupportedBackend for a model or layer of Keras 2, as in `tf_keras`."""
     if _is_of("tf_keras", model):
         raise UnsupportedBackend(
             f"Could not use model {getattr(model, 'name', '')!r}: expected one of Keras 3, got one "

@@ -1,4 +1,4 @@
-"""Records arrays that functions give: networks of any framework, or of none.
+"""Records arrays that functions return: networks of any framework, or of none.
 
 Example:
     >>> import tb_pastnet as pastnet

@@ -1,4 +1,4 @@
-"""Records arrays that functions give, while a loop of the user's own trains them."""
+"""Records arrays that functions return, in the user's own training loop."""
 
 from __future__ import annotations
 
@@ -28,47 +28,48 @@ AxisOverrides = Mapping[str, int | tuple[int, ...]]
 
 @answered
 class Recorder(ArrayRecorder):
-    """Records per channel how far arrays are from past values, into a log for the PastNet tab.
+    """Records per channel how far arrays are from past values, for the PastNet tab.
 
-    Each array is read by a function, at records and one step before them, and let go at once. It
-    may be a view of the memory in which it is trained.
+    Each array is read by a function, at records and one step before them, and released at once. It
+    may be a view of the trained memory.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
-    what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
+    failures are logged once per cause (logger `tb_pastnet`), counted, and shown in the tab.
 
     Args:
-        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a".
-        weights: a function for each name, such as "dense/kernel", that gives the array now, always
-            of the same shape and floating dtype. What stands before the last "/" is its layer.
-        every: a record is due where `step // every` grows, and at the first step; at the last one
-            where `expect_end` tells it.
-        past: what it is compared with: "previous" (one step before), "record" (the last record),
-            "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as names or patterns such as `"*/kernel"`. None: all.
-        channel_axis: channel axes by name, for example `{"mix/weight": 0}`; of others the last.
+        logdir: the run's directory, local or in a store such as "s3://bucket/runs/a".
+        weights: a function for each name, such as "dense/kernel", that returns the current array,
+            always of the same shape and floating dtype. The part before the last "/" is its layer.
+        every: a record is due when `step // every` grows, at the first step, and at the last if
+            `expect_end` announces it.
+        past: what weights are compared with: "previous" (one step before), "record" (the previous
+            record), "epoch" (the last call of `sync`), "initial" (the current values), or k (k
+            steps before).
+        variables: the weights to record, as names or patterns such as `"*/kernel"`. None: all.
+        channel_axis: channel axes by name, for example `{"mix/weight": 0}`; the default is the last
+            axis.
         learning_rate: a number, or a function of the step.
-        initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
-            None: one less than the first step that is recorded.
-        masks: by name what updates may change: False where that is nothing, or an array of 0 and
-            1, one for each element. Nothing here holds what is 0: it is compared bitwise with what
-            it was.
+        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
+            None: one less than the first recorded step.
+        masks: what updates may change, by name: False for nothing, or an array of 0 and 1, one for
+            each element. Weights with 0 aren't held here: they are compared bitwise with their
+            earlier values.
         kept: the same for pruning: 0 where weights are pruned, and so should be zero.
-        audit: whether each record compares what is declared so with what it was. That takes one
-            more copy of these weights.
-        budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more. None: all are made.
-        on_violation: what follows where held weights have moved: "log", a line for each variable
-            and cause, or a function that gets a list of what is new, each with a `text`.
-        follows: weights that something else than an optimizer moves on purpose, such as a target
+        audit: whether each record compares these weights with their earlier values. That takes one
+            more copy of them.
+        budget: a limit of the recording overhead as a share of training, such as 0.01: due records
+            beyond it are left out. None: no limit.
+        on_violation: what to do when held weights have moved: "log", a line for each variable and
+            cause, or a function that is called with a list of new violations, each with a `text`.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names or patterns.
-        log: a function that gets the numbers of each record, a dictionary of floats, and its step:
-            `wandb.log` is one.
-        exit_timeout: seconds that the end of the program waits for a store.
+        log: a function that is called with the numbers of each record, a dictionary of floats, and
+            its step, like `wandb.log`.
+        exit_timeout: seconds that the program waits at its end for a store.
 
     Raises:
-        InvalidArgument: nothing is left to record, a function gives something else than an array
-            of floating dtype, or `every`, `past`, an axis, `masks`, `kept` or `budget` can't be
-            used.
+        InvalidArgument: there is nothing to record, a function doesn't return an array of floating
+            dtype, or `every`, `past`, an axis, `masks`, `kept` or `budget` is invalid.
         UnknownName: a name fits no weight, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -120,11 +121,11 @@ class Recorder(ArrayRecorder):
     def declare(
         self, masks: Mapping[str, Any] | None = None, kept: Mapping[str, Any] | None = None
     ) -> None:
-        """Says what is held from the next step on, where that changes while training goes on.
+        """Declares which weights are held from the next step on, if that changes during training.
 
         Args:
-            masks: as in the constructor; of other weights nothing changes.
-            kept: as in the constructor; of other weights nothing changes.
+            masks: as in the constructor; other weights stay as they are.
+            kept: as in the constructor; other weights stay as they are.
 
         Raises:
             InvalidArgument: masks of another shape, or with other values than 0 and 1.
@@ -165,14 +166,14 @@ def _network(
 
 
 def _first(name: str, read: Read) -> Array:
-    """The array that a function gives; raises InvalidArgument if it can't be recorded."""
+    """The array that a function returns; raises InvalidArgument if it can't be recorded."""
     value = np.asarray(read()) if callable(read) else None
-    # Floats of other makers, such as bfloat16, aren't those of NumPy.
+    # Floats of other packages, such as bfloat16, aren't NumPy's.
     is_float = value is not None and value.dtype.kind in "fV" and value.size > 0
     if value is None or not is_float:
         got = type(read).__name__ if value is None else f"{value.dtype}{list(value.shape)}"
         raise InvalidArgument(
-            f"Could not record {name!r}: expected a function that gives an array of floating "
+            f"Could not record {name!r}: expected a function that returns an array of floating "
             f"dtype with at least one element, got {got}. Write lambda: array."
         )
     return value
@@ -183,7 +184,7 @@ def _read(name: str, read: Read, form: tuple[tuple[int, ...], str]) -> Array:
     if (value.shape, value.dtype.name) != form:
         raise InvalidArgument(
             f"Could not read {name!r}: expected {form[1]}{list(form[0])}, got "
-            f"{value.dtype}{list(value.shape)}. Make a new Recorder where a network changes."
+            f"{value.dtype}{list(value.shape)}. Make a new Recorder if the network changes."
         )
     return value
 

@@ -1,4 +1,4 @@
-"""Arrays as the reader holds them."""
+"""Array types of the reader."""
 
 from __future__ import annotations
 

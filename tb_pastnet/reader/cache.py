@@ -1,4 +1,4 @@
-"""What was made of records lately, up to a ceiling of bytes."""
+"""A cache of recent results, up to a number of bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Read(Protocol):
-    """What was made of records: the bytes that it holds, and what could not be read of it."""
+    """A result made from records: its size in bytes, and notes on what could not be read."""
 
     @property
     def size(self) -> int: ...  # noqa: D102
@@ -27,11 +27,11 @@ ReadValue = TypeVar("ReadValue", bound=Read)
 
 
 class Cache:
-    """Keeps the latest answers, each until its data changes or a ceiling of bytes is reached.
+    """Keeps recent answers, each until its data changes or the cache is full.
 
-    Safe to use from many threads: one value is made once, however many ask for it at a time, and
-    the making of one doesn't hold up the others. The least recently used go first. A value larger
-    than the ceiling is handed out and not kept, as is one that TensorBoard withheld a part of.
+    Thread-safe: a value is made once, however many threads ask for it, and making one doesn't block
+    the others. The least recently used are evicted first. A value larger than the limit is returned
+    but not kept, as is one of which TensorBoard withheld a part.
     """
 
     def __init__(self, ceiling: int) -> None:
@@ -43,7 +43,7 @@ class Cache:
 
     @property
     def held(self) -> int:
-        """Bytes that are held now."""
+        """Bytes in use."""
         return self._held
 
     def find(self, key: Hashable, version: Hashable) -> Any:
@@ -62,9 +62,9 @@ class Cache:
         make: Callable[[], ReadValue],
         most: float = math.inf,
     ) -> ReadValue:
-        """Gives the value of a key, made anew where there is none of this version.
+        """Returns the value of a key, made again if there is none of this version.
 
-        One of more than `most` bytes isn't kept. What `make` raises goes to the caller.
+        A value of more than `most` bytes isn't kept. Errors of `make` go to the caller.
         """
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
@@ -84,7 +84,7 @@ class Cache:
         versions: Mapping[Key, Hashable],
         make: Callable[[Sequence[Key]], Iterable[ReadValue]],
     ) -> dict[Key, ReadValue]:
-        """Gives the values of many keys; those that aren't there are made in one go."""
+        """Returns the values of many keys; missing ones are made together."""
         values = {key: self.find(key, version) for key, version in versions.items()}
         missing = [key for key, value in values.items() if value is None]
         for key, value in zip(missing, make(missing) if missing else (), strict=True):
@@ -93,7 +93,7 @@ class Cache:
         return values
 
     def forget(self, names: Collection[Hashable]) -> None:
-        """Lets go of all values whose keys hold one of some names, at any depth."""
+        """Drops all values whose keys contain one of some names, at any depth."""
         with self._lock:
             for key in [key for key in self._values if _holds(key, names)]:
                 self._held -= self._values.pop(key)[1].size

@@ -1,4 +1,4 @@
-"""Which runs there are: TensorBoard's runs grouped, described and dated."""
+"""The catalog of runs: TensorBoard's runs grouped, described and dated."""
 
 from __future__ import annotations
 
@@ -43,20 +43,17 @@ class Catalog:
 
     # by name, in the order of their names
     runs: Mapping[str, CatalogRun] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()  # what concerns no single run
+    warnings: tuple[str, ...] = ()  # about no single run
     other_runs: int = 0  # how many of TensorBoard's runs hold none of our data
 
     @property
     def names(self) -> set[str]:
-        """All that keys of the cache may name a run by."""
+        """All names that the cache's keys may have for a run."""
         return {name for run in self.runs.values() for name in (run.name, *run.tb_runs)}
 
 
 class Experiment:
-    """Keeps the catalog of one experiment up to date: only what is new since the last time is read.
-
-    Not safe to use from several threads at once.
-    """
+    """Keeps the catalog of one experiment up to date: only new data are read. Not thread-safe."""
 
     def __init__(self, source: SeriesSource) -> None:
         self.listed_at = -math.inf
@@ -69,16 +66,13 @@ class Experiment:
         self._summaries: dict[str, CatalogRun] = {}
 
     def update(self, context: RequestContext) -> None:
-        """Makes the catalog of what there is now, or of what was known, with a warning.
-
-        `NotListed` where nothing was known.
-        """
+        """Returns the current catalog, or the last known one with a warning, or `NotListed`."""
         try:
             self._update(context)
         except NotListed:
             if not self._is_listed:
                 raise
-            logger.debug("TensorBoard failed to list; what was known stays", exc_info=True)
+            logger.debug("TensorBoard failed to list; the last known catalog stays", exc_info=True)
             warnings = (*_warnings(self._listing), notes.NOT_LISTED)
             self.catalog = replace(self.catalog, warnings=warnings)
         self.listed_at = time.monotonic()
@@ -109,11 +103,11 @@ class Experiment:
     def _list(
         self, context: RequestContext, glance: Listing | None, tb_runs: Sequence[str]
     ) -> None:
-        """Lists all our series; only runs in which something was written in full.
+        """Lists all our series, in full only for runs with new data.
 
-        A writer ends each group of records with its timeline, and tells everything else in series
-        of known names: where these stand still, so do the others. Runs without a timeline, such as
-        a user's own writer's, can't be told so.
+        A writer ends each group of records with its timeline, and writes everything else to series
+        with known names: if these haven't changed, the others haven't either. This doesn't work for
+        runs without a timeline, such as those of a user's own writer.
         """
         still = {}
         if glance is not None and self._glance:
@@ -125,7 +119,7 @@ class Experiment:
         listing.update(still)
         for tb_run in failed:
             listing[tb_run] = self._list_piecewise(context, tb_run)
-        # The glance was made before: what was written since then shows the next time.
+        # The glance came first: later writes show the next time.
         self._glance, self._listing = glance or {}, listing
 
     def _stands(self, run: str, glance: Listing) -> bool:
@@ -133,11 +127,11 @@ class Experiment:
         timed = TAG_TIMELINE in glance.get(run, {}) and parse_run(run) is not None
         if not timed or self._glance.get(run) != glance[run]:
             return False
-        # Where listing failed while TensorBoard loaded, some may be missing.
+        # If listing failed while TensorBoard was loading, some may be missing.
         return glance[run].keys() <= self._listing.get(run, {}).keys()
 
     def _list_piecewise(self, context: RequestContext, run: str) -> dict[str, SeriesVersion]:
-        """Lists a run in which TensorBoard stumbles over one series, around that series."""
+        """Lists a run in which TensorBoard fails on one series, without that series."""
         name = parse_run(run)
         versions = self._source.probe(context, run, _NAMED_SERIES)
         if name is None or versions.keys().isdisjoint(DESCRIPTIONS):
@@ -163,14 +157,14 @@ class Experiment:
         self._runs = runs
 
     def _joined(self, name: str, lineages: Sequence[LineageHead], *, shared: bool) -> CatalogRun:
-        """A run, as it was joined before where nothing of it changed."""
+        """A run, from before if nothing of it changed."""
         run = self._runs.get(name)
         if run is not None and run.shared == shared and run.lineages == (*lineages,):
             return run
         return join_lineages(name, lineages, shared=shared)
 
     def _read_heads(self, context: RequestContext) -> dict[str, LineageHead]:
-        """The heads of all lineages but those that were deleted meanwhile."""
+        """The heads of all lineages, except those deleted in the meantime."""
         heads = {
             run: head
             for run, head in self._heads.items()
@@ -187,7 +181,7 @@ class Experiment:
             deleted = self._source.deleted(context, asked, reading)
             for run in set(asked).difference(deleted):
                 heads[run] = make_lineage(run, stale[run], self._listing[run], reading)
-        # What TensorBoard withheld is asked for again the next time.
+        # What TensorBoard withheld is requested again the next time.
         self._heads = {run: head for run, head in heads.items() if notes.WITHHELD not in head.notes}
         return heads
 

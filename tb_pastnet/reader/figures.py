@@ -25,13 +25,13 @@ BLOCK = 64
 
 
 class StepSpan(NamedTuple):
-    """Which steps are asked for."""
+    """A range of steps."""
 
     first: int | None = None  # None: that of the first record
-    last: int | None = None  # likewise
+    last: int | None = None  # None: that of the last record
 
     def of(self, steps: Integers) -> slice:
-        """Where these steps lie among some, int64 (steps,), increasing."""
+        """The place of these steps among others, int64 (steps,), increasing."""
         first = None if self.first is None else int(np.searchsorted(steps, self.first))
         last = None if self.last is None else int(np.searchsorted(steps, self.last, side="right"))
         return slice(first, last)
@@ -43,7 +43,7 @@ class Figures:
 
     run: CatalogRun
     threshold: float  # relative delta under which a channel is quiet
-    summary: RunSummary  # what is known of the run
+    summary: RunSummary  # of the run
     steps: Integers  # (records,)
     states: StateCounts  # (layers, records, …)
     pruned: Floats  # (layers, records), pruned weights, NaN where unknown
@@ -68,7 +68,7 @@ class Figures:
         )
 
     def header(self) -> dict[str, Any]:
-        """What answers about all layers begin with."""
+        """The header of answers about all layers."""
         return {
             "run": self.run.name,
             "threshold": self.threshold,
@@ -80,7 +80,7 @@ class Figures:
         }
 
     def axis(self) -> tuple[Floats, npt.NDArray[np.float32]]:
-        """The wall times and learning rates at its steps, NaN where they aren't known."""
+        """The wall times and learning rates at its steps, NaN where unknown."""
         axis = self.run.axis
         timed = np.isin(self.steps, axis.steps)
         row = np.searchsorted(axis.steps, self.steps[timed])
@@ -89,10 +89,11 @@ class Figures:
         return times, rates.astype(np.float32)
 
     def block(self, step: int | None, count: int) -> Sections:
-        """The records that hold the one in force at a step, as the route `records` gives them.
+        """The block of records around the one in force at a step, for the route `records`.
 
         Blocks have `count` records. None stands for the last step; a step before all records is in
-        the first block. Of a layer that lacks a record the newest one before is given, and its age.
+        the first block. For a layer that lacks a record, the newest earlier one is used, with its
+        age.
         """
         begun = len(self.steps) if step is None else np.searchsorted(self.steps, step, side="right")
         record = max(int(begun) - 1, 0)
@@ -100,7 +101,7 @@ class Figures:
         part = slice(first, first + count)
         records = np.arange(len(self.steps))
         newest = np.maximum.accumulate(np.where(self.summary.rows >= 0, records, -1), axis=1)
-        # Before a layer's first record the figures of the step itself say that there is none.
+        # Before a layer's first record, the figures of the step itself show that there is none.
         shown = np.where(newest >= 0, newest, records)[:, part]
         in_force = np.arange(len(shown))[:, None], shown
         states = self.states.at(in_force)
@@ -121,7 +122,7 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """Arrays as they are kept: deflated they are a tenth, so that many runs are at hand."""
+    """Deflated arrays: a tenth of the size, so many runs stay cached."""
 
     arrays: list[tuple[bytes, np.dtype[Any], tuple[int, ...]]]
     notes: Notes

@@ -1,8 +1,9 @@
-"""A log directory in place of TensorBoard: what the tab asks for, read from the event files.
+"""A log directory instead of TensorBoard: what the tab asks for, read from the event files.
 
-What counts is what counts for TensorBoard's fast loader: the first value of a tag says whose series
-it is and what kind, a step that doesn't grow replaces what was stored from there on, and values of
-another kind are left out. Only where each value lies is kept in memory, some 40 bytes a value.
+The rules are those of TensorBoard's fast loader. The first value of a tag defines the plugin and
+kind of its series, and values of another kind are left out. A step that doesn't grow replaces what
+was stored from there on. Only the location of each value is kept in memory, about 40 bytes per
+value.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from tb_pastnet.reader.series_source import (
 
 _BUFFER = 1 << 20
 _DATA_CLASS_TENSOR = 2
-_TENSORS = ("tensor", "histo", None)  # what TensorBoard makes a tensor of
+_TENSORS = ("tensor", "histo", None)  # the fields that TensorBoard turns into a tensor
 
 
 class StoredValue(NamedTuple):
-    """Where a value is: in which file of the run, its frame's offset there, its event's times."""
+    """The location of a value: the file of the run, its frame's offset, its event's times."""
 
     file: int
     offset: int
@@ -48,7 +49,7 @@ class StoredValue(NamedTuple):
 
 
 class FileSeries:
-    """Where the values of one tag of one run lie; its first value has the metadata."""
+    """The locations of one tag's values in one run; the first value has the metadata."""
 
     def __init__(self, metadata: Metadata) -> None:
         self.content = metadata.content
@@ -60,16 +61,16 @@ class FileSeries:
 
     @property
     def ours(self) -> bool:
-        """Whether it holds tensors of ours."""
+        """Whether it holds our tensors."""
         return self._ours and len(self._steps) > 0
 
     @property
     def version(self) -> SeriesVersion:
-        """The same as TensorBoard lists it."""
+        """The same as listed by TensorBoard."""
         return SeriesVersion(self._steps[-1], repr(max(self._walls)), self.content)
 
     def add(self, file: int, event: Event, value: Value) -> None:
-        """Takes the next value of the tag, from an event in a file."""
+        """Adds the next value of the tag, from an event in a file."""
         if not self._ours:
             return
         count = count_standing(self._steps, event.step)
@@ -82,15 +83,15 @@ class FileSeries:
             self._walls.append(event.wall_time)
 
     def __iter__(self) -> Iterator[StoredValue]:
-        """Where its values are, oldest first."""
+        """The locations of its values, oldest first."""
         return map(StoredValue, self._files, self._offsets, self._steps, self._walls)
 
 
 class Scan(NamedTuple):
-    """What the event files of one run hold."""
+    """The content of the event files of one run."""
 
-    series: dict[str, FileSeries]  # those of ours, by tag
-    begun: bool  # whether there is any event; before that TensorBoard doesn't know the run
+    series: dict[str, FileSeries]  # our series, by tag
+    begun: bool  # whether there is any event; without one TensorBoard doesn't list the run
     unopened: int  # how many files could not be read
 
 
@@ -123,7 +124,7 @@ def _add(by_tag: dict[str, FileSeries], file: int, event: Event) -> None:
 
 
 def read(files: Sequence[Path], tag: str, values: Iterable[StoredValue]) -> Iterator[bytes | None]:
-    """The bytes of values of a series, given where they are; None for one that isn't bytes."""
+    """The bytes of values of a series, by location; None for one that isn't bytes."""
     for number, group in groupby(values, lambda value: value.file):
         try:
             with files[number].open("rb") as stream:
@@ -132,7 +133,7 @@ def read(files: Sequence[Path], tag: str, values: Iterable[StoredValue]) -> Iter
         except (OSError, EOFError) as error:
             raise UnreadableLog(
                 f"Could not read {str(files[number])!r}: expected the file that was found when "
-                f"the log was opened, got {error}. Read the log anew."
+                f"the log was opened, got {error}. Open the log again."
             ) from error
 
 
@@ -184,7 +185,7 @@ class FileSource(SeriesSource):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """All values, whatever `most`; `UnreadableLog` where a file was changed meanwhile."""
+        """All values, whatever `most`; `UnreadableLog` if a file was changed in the meantime."""
         readings: Readings = {}
         for run in set(runs) & self._scans.keys():
             series = self._scans[run].series

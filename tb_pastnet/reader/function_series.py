@@ -1,4 +1,4 @@
-"""How far the outputs of one run moved on its probe: read, and as `pastnet.read` gives it."""
+"""How far the outputs of one run moved on its probe: the series, and its public form."""
 
 from __future__ import annotations
 
@@ -37,36 +37,36 @@ Floats = npt.NDArray[np.float32]
 _Blocks = list[tuple[int, FunctionChange]]
 
 MOST_CELLS = 1 << 22
-"""Records times places of one run that are held: 64 MiB of values."""
+"""Records times places of one run in memory: 64 MiB of values."""
 
 MOST_PLACES = 1 << 17
 """Places of one run, over all its lineages."""
 
 MOST_CHANGES = 256
-"""Changes of the probe that are told."""
+"""Changes of the probe that are listed."""
 
 _BLOCK, _ROW, _SEQUENCE, _STEP, _PAST = range(5)
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionSeries:
-    """The records of a probe that stand, oldest first."""
+    """The records of a probe that count, oldest first."""
 
-    probe: tuple[Input, ...]  # the batch of the last record, none where there is no record
-    # what was compared, in the order in which messages first name it, each as it was named last
+    probe: tuple[Input, ...]  # the batch of the last record, none without records
+    # the compared places, in the order of their first mention, each as mentioned last
     places: tuple[Place, ...]
     steps: Integers  # (records,), increasing
     past_steps: Integers  # (records,), of the network that each is compared with
     # float32 (measures, places, records), see `format.function_change`; NaN where a record lacks a
     # place
     values: Floats
-    # steps of the records that were made on another batch than the one before; the first 256
+    # steps of the records whose batch differs from the one before; the first 256
     changed: tuple[int, ...] = ()
     notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return self.values.nbytes + 2 * self.steps.nbytes + 512 * len(self.places)
 
 
@@ -77,10 +77,10 @@ def make_function(
     withheld: Sequence[str] = (),
     sampled: bool = False,
 ) -> FunctionSeries:
-    """Decodes and joins what the lineages of a run wrote of their probe.
+    """Decodes and joins the probe records of a run's lineages.
 
-    One without a probe supersedes as well. `withheld` are TensorBoard's runs whose series it could
-    not hand out; `sampled` tells that only a part of the events was read.
+    A lineage without a probe supersedes as well. `withheld` are the runs whose series TensorBoard
+    could not return; `sampled` means that only a part of the events was read.
     """
     lost: Notes = Counter()
     blocks, left_out = _join_messages(_decoded(lineages, readings, lost))
@@ -108,9 +108,9 @@ def _decoded(
 
 
 def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Blocks, int]:
-    """Joins messages; where they are too many, every second record goes, and so on.
+    """Joins messages; if they are too many, every second record is left out, and so on.
 
-    The rule looks at numbers of records alone, as `join_blocks` does.
+    The rule depends only on the records' numbers, like `join_blocks`.
     """
     held: _Blocks = []
     names: set[tuple[str, str]] = set()
@@ -130,7 +130,7 @@ def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Block
                 stride *= 2
                 held = _thin(held, stride)
             else:
-                # All that is left has number 0: many lineages, or a hostile one.
+                # All that remain have number 0: many lineages, or a hostile one.
                 held = held[::2]
             count = sum(len(kept.steps) for _, kept in held)
     return held, total - count
@@ -167,7 +167,7 @@ def _records(blocks: _Blocks, writers: int) -> list[Integers]:
 def _missing(
     by_writer: Sequence[Integers], lineages: Sequence[LineageHead], withheld: Sequence[str]
 ) -> int:
-    """How many records that stand lack values although their writer had a probe."""
+    """How many records that count lack values although their writer had a probe."""
     missing = 0
     cuts = first_steps_after([lineage.start for lineage in lineages])
     for rows, lineage, cut in zip(by_writer, lineages, cuts, strict=True):
@@ -181,7 +181,7 @@ def _missing(
 
 
 def _standing(by_writer: Sequence[Integers], lineages: Sequence[LineageHead]) -> Integers:
-    """The rows of records that stand, in the order of their steps."""
+    """The rows of records that count, in the order of their steps."""
     stand = supersede(
         [
             (lineage.name.ordinal, lineage.name.lineage, rows[:, _STEP])
@@ -233,7 +233,7 @@ def _key(place: Place) -> tuple[str, str]:
 
 
 def function_view(run: CatalogRun, series: FunctionSeries) -> Sections:
-    """How far outputs moved, as the picture needs it."""
+    """How far outputs moved, as the page draws it."""
     lost = run.notes + series.notes
     header = {
         "run": run.name,
@@ -255,15 +255,15 @@ def function_view(run: CatalogRun, series: FunctionSeries) -> Sections:
 class Function:
     """The outputs of the network at each record, compared with those of its past values.
 
-    One row a record and one column a place. NaN stands where a record lacks a place, where an
-    output isn't finite, and where a place doesn't decide between classes.
+    One row per record and one column per place. A value is NaN if a record lacks the place, if an
+    output isn't finite, or if a place doesn't predict classes.
 
     Attributes:
         places: what was compared, layers in forward order and then outputs: `kind` ("layer" or
             "output"), `name`, and `elements` of one sample.
         probe: the batch of the last record, an entry for each input: `name`, `shape`, `dtype`,
             `digest`.
-        changed: steps of the records made on another batch than the one before, the first 256.
+        changed: steps of the records whose batch differs from the one before, the first 256.
 
     Example:
         >>> import tempfile
@@ -302,7 +302,7 @@ class Function:
 
     @property
     def cosine(self) -> Floats:
-        """float32 (records, places), y·y′ / (‖y‖₂ ‖y′‖₂): 1 where both are 0, 0 where one is."""
+        """float32 (records, places), y·y′ / (‖y‖₂ ‖y′‖₂): 1 if both are 0, 0 if one is."""
         return self._measure("cosine")
 
     @property
@@ -312,11 +312,11 @@ class Function:
 
     @property
     def decisions(self) -> Floats:
-        """float32 (records, places), the share of samples whose decided class differs."""
+        """float32 (records, places), the share of samples whose predicted class differs."""
         return self._measure("decisions")
 
     def to_dataframe(self) -> DataFrame:
-        """All of it, a row for each record and place; the columns are those of the CSV export.
+        """Returns all values, one row per record and place, with the columns of the CSV export.
 
         Returns:
             Columns step, past_step, kind, place and one for each measure.

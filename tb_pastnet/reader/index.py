@@ -83,7 +83,7 @@ def stretches(steps: Integers) -> list[list[int]]:
 
 
 def overhead_of(cost: Overhead | None) -> dict[str, Any] | None:
-    """What recording cost as JSON values; None if that isn't known."""
+    """The recording overhead as JSON values; None if unknown."""
     if cost is None:
         return None
     return {**asdict(cost), "seconds": cost.seconds, "share": finite(cost.share)}
@@ -111,5 +111,5 @@ def _network(run: CatalogRun) -> dict[str, Any]:
 
 
 def finite(value: float) -> float | None:
-    """A number as JSON has it; None if it has none."""
+    """A number for JSON; None if it isn't finite."""
     return float(value) if math.isfinite(value) else None

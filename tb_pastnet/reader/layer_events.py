@@ -17,7 +17,7 @@ from tb_pastnet.reader.series import RecordSeries
 Event = dict[str, Any]
 
 MOST_EVENTS = 256
-"""Events of a layer that are told."""
+"""Events of a layer that are listed."""
 
 _RATE_FACTOR = 1.5
 
@@ -25,9 +25,9 @@ _RATE_FACTOR = 1.5
 def recorded_events(series: RecordSeries) -> list[Event]:
     """The events that records show, in order, the first 256.
 
-    Beside step, kind and text a "learning_rate" has `from` and `to`; "trainable" has how many of
-    all `channels` are `frozen` and `pruned` from then on; a "restart" has no more. A learning rate
-    that glides is told once for each factor of 1.5.
+    In addition to step, kind and text, a "learning_rate" has `from` and `to`, and "trainable" has
+    how many of all `channels` are `frozen` and `pruned` from then on. A gradual change of the
+    learning rate is listed once for each factor of 1.5.
     """
     resumed = series.steps[np.flatnonzero(np.diff(series.writers)) + 1]
     restarts = [_event(step, "restart", "training was resumed here") for step in resumed]
@@ -77,9 +77,9 @@ def merge_events(
 ) -> list[Event]:
     """Joins the events that the records show with those of the log of mask changes, the first 256.
 
-    The log knows the step and the number of weights: its events have how many of all `elements` the
-    mask lets `through`. A change that records show stays where the log has none since the record
-    before, such as `trainable=False` of a Keras layer.
+    Events of the log have the exact step and how many of all `elements` the mask lets `through`. A
+    change from the records stays if the log has none since the previous record, for example
+    `trainable=False` of a Keras layer.
     """
     changes: list[Event] = [
         {

@@ -1,4 +1,4 @@
-"""What is told of one layer, and of one of its channels."""
+"""The answers about one layer, and about one of its channels."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tb_pastnet.reader.tables import Columns, Labels
 from tb_pastnet.reader.violation_list import mark, violations_of
 
 COUNTS_EXACT = {statistics.STATISTICS[row]: ".0f" for row in statistics.COUNTS}
-"""Formats of columns whose numbers aren't rounded for people."""
+"""Formats of columns whose numbers aren't rounded for display."""
 
 
 def layer_view(
     reader: RunReader, layer: str, variable: VariableEntry, threshold: float, since: int | None
 ) -> Sections:
     """State and relative delta of each record and channel of one variable."""
-    # Of a wide layer the series isn't kept: it is asked for once.
+    # The series of a wide layer isn't kept: it is used once.
     series, masks = reader.state_series(variable.id), reader.masks
     state = reader.marked(series, variable.id, threshold)
     first = first_after(series.steps, since)
@@ -69,12 +69,12 @@ def layer_view(
 
 
 def first_after(steps: Integers, since: int | None) -> int:
-    """The position of the first record behind a step; all of them where none is named."""
+    """The position of the first record after a step; 0 without a step."""
     return 0 if since is None else int(np.searchsorted(steps, since, side="right"))
 
 
 def _digest(series: StateSeries, state: channel_states.States, until: int) -> str:
-    """Names the columns before one: a page that holds them can tell whether they still stand."""
+    """Identifies the columns before one: a page can check whether those it has are still valid."""
     digest = 0
     for array in (series.steps, series.past_steps, state, series.delta):
         digest = zlib.crc32(np.ascontiguousarray(array[:until]).data, digest)
@@ -109,7 +109,7 @@ def channel_view(
 
 
 def channel_records(series: RecordSeries, state: channel_states.States) -> dict[str, Any]:
-    """The records of one channel, lists of one value a record; None: JSON has no number for it."""
+    """The records of one channel, one value per record; None: JSON has no such number."""
     plain = (state[:, 0] & np.uint8(channel_states.STATE)).tolist()
     changes = [row for row in range(1, len(plain)) if plain[row] != plain[row - 1]]
     return {
@@ -133,7 +133,7 @@ def channel_records(series: RecordSeries, state: channel_states.States) -> dict[
 
 
 def _rounded(values: Floats, digits: str = ".4g") -> list[float | None]:
-    """Values for people: of some format, None if JSON has no number."""
+    """Values for display, in a format; None if JSON has no such number."""
     return [float(f"{v:{digits}}") if math.isfinite(v) else None for v in values.tolist()]
 
 

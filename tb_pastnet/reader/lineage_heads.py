@@ -33,8 +33,8 @@ class Lineage:
         id: eight hexadecimal digits, random.
         ordinal: its place among the lineages of the run, from 1.
         first_step: the step of its first record, None if there is none.
-        last_step: of its last one.
-        closed: whether training ended there in order.
+        last_step: the step of its last record.
+        closed: whether training ended normally there.
 
     Example:
         >>> lineage = Lineage("c228c1ba", 1, first_step=1, last_step=100, closed=True)
@@ -51,20 +51,20 @@ class Lineage:
 
 @dataclass(frozen=True, eq=False)
 class LineageHead:
-    """What is known of one lineage without its channels."""
+    """The facts of one lineage, without its channels."""
 
     tb_run: str  # TensorBoard's name of its directory
-    name: RunName  # what that name says
+    name: RunName  # that name, parsed
     versions: Mapping[str, SeriesVersion]  # its series, by tag
     description: Description | None  # the latest readable one, None if there is none
     timeline: Timeline  # all readable blocks as one, each record once; the counts of the latest
     damaged: int = 0  # messages of the timeline that could not be read
-    notes: Notes = field(default_factory=Counter)  # why, and what the writer itself noted
-    overhead: Overhead | None = None  # what it cost, None if it didn't tell
+    notes: Notes = field(default_factory=Counter)  # reasons, and the writer's own notes
+    overhead: Overhead | None = None  # the recording overhead, None if not recorded
 
     @property
     def public(self) -> Lineage:
-        """As `pastnet.read` and the index show it."""
+        """The form for `pastnet.read` and the index."""
         steps = self.timeline.steps
         return Lineage(
             f"{self.name.lineage:08x}",
@@ -89,7 +89,7 @@ class LineageHead:
     def rates_of(self, tag: str) -> Floats:
         """The learning rates of a variable at the steps of the timeline, by the tag of its series.
 
-        NaN where it has none of its own, and others have.
+        NaN if it has no rate of its own while others do.
         """
         line, group = self.timeline, self._groups.get(variable_of(tag) or "")
         if group is None or group >= len(line.group_rates):
@@ -104,10 +104,10 @@ class LineageHead:
 
     @property
     def start(self) -> int | None:
-        """The first step that it says it recorded, None if it says nothing.
+        """The first step by its description or its records, None without any.
 
-        A description that can be read is enough, as it stands before all records: those of earlier
-        lineages don't come back where the rest of a file is lost.
+        A readable description is enough, because it precedes all records: superseded records of
+        earlier lineages don't come back if the rest of a file is lost.
         """
         firsts = self.timeline.steps[:1].tolist()
         if self.description is not None:
@@ -124,7 +124,7 @@ def decode_all(
     *,
     at_once: bool = False,
 ) -> Iterator[Decoded]:
-    """Decodes those messages of a series, in order, that can be decoded; notes the rest in `lost`.
+    """Decodes the messages of a series, in order; notes those that can't be decoded in `lost`.
 
     `decode` takes the bytes, and by keyword `tag`, `step` and `lineage`: 0 for a user's own writer.
     """
@@ -150,7 +150,7 @@ def decode_all(
 def make_lineage(
     tb_run: str, name: RunName, versions: Mapping[str, SeriesVersion], reading: Reading
 ) -> LineageHead:
-    """Decodes a lineage's description and timeline, and what it cost."""
+    """Decodes a lineage's description, timeline and recording overhead."""
     readings, withheld = reading
     lost: Notes = Counter({notes.WITHHELD: 1} if (tb_run, TAG_TIMELINE) in withheld else {})
 
@@ -204,10 +204,10 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
 
 
 def once(sequence: Integers, steps: Integers) -> Integers:
-    """The rows of records that count, in the order of their numbers, int64 (records,).
+    """The rows of valid records, in the order of their numbers, int64 (records,).
 
-    Each once, as a message may be written again after a failure; and those whose step is larger
-    than all before it: others break every picture.
+    Each counts once, because a message may be written again after a failure, and only if its step
+    is larger than all before it: others would break every picture.
 
     Example:
         >>> once(np.array([1, 1, 2, 3, 4, 5]), np.array([1, 1, 3, 2, 3, 4])).tolist()

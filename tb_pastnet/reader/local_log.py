@@ -1,4 +1,4 @@
-"""A log as a directory of this machine: its own, or a copy of what a store holds."""
+"""A log as a local directory: the original, or a copy from a store."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tb_pastnet.format.folder import INFIX
 
 
 class LocalLog:
-    """Where a log can be read; a copy goes with this object.
+    """The place where a log can be read; a copy is deleted with this object.
 
     Attributes:
-        path: a directory of this machine, which needn't be there.
+        path: a local directory, which may not exist.
 
     Raises:
         UnreadableLog: a store can't be used, or holds nothing there.
@@ -30,7 +30,7 @@ class LocalLog:
                 self.path = self._copy(self.path)
         except UnreadableLog:
             raise
-        except Exception as error:  # a driver has classes of its own
+        except Exception as error:  # a driver has its own classes
             raise _unreadable(logdir, str(error) or type(error).__name__) from error
 
     def _copy(self, url: str) -> str:
@@ -47,7 +47,7 @@ class LocalLog:
 
 
 def _is_log(name: PurePosixPath) -> bool:
-    # A key is any text: it shall not lead out of the folder.
+    # A key is any text: it must not lead out of the folder.
     leads_out = name.is_absolute() or ".." in name.parts
     return INFIX in os.fsencode(name.name) and not leads_out
 
@@ -55,5 +55,5 @@ def _is_log(name: PurePosixPath) -> bool:
 def _unreadable(logdir: str | os.PathLike[str], got: str) -> UnreadableLog:
     return UnreadableLog(
         f"Could not read the log {os.fspath(logdir)!r}: expected a directory of event files, got "
-        f"{got!r}. Give what training wrote to, and check access and driver."
+        f"{got!r}. Pass the directory that training wrote to, and check access and driver."
     )

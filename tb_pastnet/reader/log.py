@@ -47,28 +47,28 @@ if TYPE_CHECKING:
 
 
 CEILING = 1 << 30
-"""Bytes of decoded records that are kept for when they are asked for again."""
+"""Bytes of decoded records that are cached."""
 
 
 class Run:
-    """One run. What is small is there at once, the records are read when they are asked for.
+    """One run. Small facts are read at once, the records when they are accessed.
 
     `run["conv1"]` is `run.layers["conv1"]`.
 
     Attributes:
         name: its directory below the log directory, `.` for that itself.
-        source: "sink", or "summary" for a user's own writer: then nothing is known of what was
-            offered, of the origin, and of single weights in masks.
+        source: "sink", or "summary" for a user's own writer: then lost records, the origin, and
+            masks of single weights are unknown.
         past: what "past" means: "previous", "record", "epoch", "initial", a number of steps, or ""
-            where that isn't known.
-        every: records were due each so many steps; None if that isn't known.
-        origin: equal in runs that started from the same weights; "" where that isn't known.
-        closed: whether training ended in order.
+            if unknown.
+        every: the number of steps from one due record to the next; None if unknown.
+        origin: equal in runs that started from the same weights; "" if unknown.
+        closed: whether training ended normally.
         lineages: its writers, in order; a later one supersedes from its first step on.
         skipped: variables that were not recorded, and why.
-        account: what became of its time steps: offered is the sum of the other numbers.
-        overhead: what recording cost its training, all lineages together; None if the log
-            doesn't tell, as one of summary calls. See `docs/benchmarks/overhead.md`.
+        account: what became of its due records: `offered` is the sum of the other numbers.
+        overhead: the recording overhead, all lineages together; None if not recorded, as in a log
+            of summary calls. See `docs/benchmarks/overhead.md`.
 
     Example:
         >>> import tempfile
@@ -102,7 +102,7 @@ class Run:
 
     @cached_property
     def layers(self) -> Named[Layer]:
-        """The layers in forward order, by id; any end of an id that fits only one finds it."""
+        """The layers in forward order, by id; any unique end of an id finds its layer."""
         layers = {layer.id: Layer(self._reader, layer) for layer in self._reader.run.layers}
         return Named(layers, "layer", "the model")
 
@@ -120,7 +120,7 @@ class Run:
 
     @cached_property
     def variables(self) -> Named[Variable]:
-        """All variables that were recorded, by id, likewise."""
+        """All recorded variables, by id; any unique end of an id finds its variable."""
         return variables_of(self._reader, tuple(self._reader.run.variables))
 
     @property
@@ -130,17 +130,17 @@ class Run:
 
     @property
     def wall_times(self) -> Floats:
-        """float64 (records,), seconds since 1970, NaN where that isn't known."""
+        """float64 (records,), seconds since 1970, NaN where unknown."""
         return self._reader.run.axis.wall_times.copy()
 
     @property
     def learning_rates(self) -> Floats:
-        """float64 (records,), of the optimizer, NaN where that isn't known."""
+        """float64 (records,), of the optimizer, NaN where unknown."""
         return self._reader.run.axis.learning_rates.copy()
 
     @property
     def notes(self) -> Mapping[str, int]:
-        """What the writer noted and what can't be read, how often; the most frequent first."""
+        """The writer's notes and unreadable data, with counts; the most frequent first."""
         return dict((self._reader.run.notes + self._reader.masks.notes).most_common())
 
     @property
@@ -152,27 +152,27 @@ class Run:
     def sparsity(self) -> Floats:
         """float64 (records,), the share of prunable weights that kept masks hold at zero.
 
-        NaN where that isn't known, and where no weight can be pruned. Reads all layers.
+        NaN if unknown, or if no weight can be pruned. Reads all layers.
         """
         overview = self.overview()
-        # Where a timeline is lost the records know more steps.
+        # If a timeline is lost, the records have more steps.
         return overview.sparsity[np.isin(overview.steps, self.steps)]
 
     @cached_property
     def function(self) -> Function:
-        """How far the outputs moved on the probe; without records where there was none."""
+        """How far the outputs moved on the probe; without records if there was no probe."""
         return Function(self._reader.function())
 
     def overview(self, threshold: float = THRESHOLD, latest: int | None = None) -> Overview:
-        """How many channels of each layer are in which state, record by record. Reads all layers.
+        """Counts the channels of each layer in each state, record by record. Reads all layers.
 
         Args:
             threshold: the relative delta under which a channel is quiet. After five quiet records
                 it is settled; with 0 none ever is.
-            latest: how many of the last records are asked for, which takes less time; None: all.
+            latest: only this many of the last records, which takes less time; None: all.
 
         Raises:
-            InvalidArgument: none are asked for.
+            InvalidArgument: `latest` is less than 1.
         """
         if latest is not None and latest < 1:
             raise InvalidArgument(
@@ -183,10 +183,10 @@ class Run:
         return Overview(figures.among(slice(-latest if latest else None, None)))
 
     def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
-        """What there is to know of the run, what matters most first. Reads all layers.
+        """Finds what is worth knowing about the run, most important first. Reads all layers.
 
-        Violations, NaN, weights that stand still though meant to train, lost records; layers that
-        are frozen, pruned or settled, and since when. `Log.findings` compares runs, too.
+        These are violations, NaN, weights that are meant to train but don't change, lost records,
+        and layers that are frozen, pruned or settled. `Log.findings` also compares runs.
 
         Args:
             threshold: as for `overview`.
@@ -204,14 +204,13 @@ class Run:
         """Draws the states of channels over the steps, a strip a layer; needs Matplotlib.
 
         The strips are those of the Network view: the height of a colour is a share of channels,
-        and reactivated, violated and non-finite channels keep pixels of their own. Reads all
-        layers.
+        and reactivated, violated and non-finite channels always keep a pixel. Reads all layers.
 
         Args:
             threshold: as for `overview`; the scale of relative changes begins there.
             layers: names of those to draw, from the top; None: all.
             dark: whether to take the colours of the dark theme.
-            axes: where to draw; None: a figure of its own.
+            axes: where to draw; None: a new figure.
 
         Returns:
             The figure: notebooks show it, and `savefig` writes it.
@@ -227,7 +226,7 @@ class Run:
         return plot_run(figures_of(self._reader, threshold), chosen, dark, axes)
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
-        """The overview, a row for each record and layer. See `Overview.to_dataframe`.
+        """Returns the overview, one row per record and layer. See `Overview.to_dataframe`.
 
         Args:
             threshold: as for `overview`.
@@ -254,11 +253,11 @@ class Log(Mapping[str, Run]):
 
     Attributes:
         logdir: the directory.
-        runs: by name. Any end of a name that fits only one finds it.
-        warnings: what concerns no single run, such as files that can't be opened.
+        runs: by name. Any unique end of a name finds its run.
+        warnings: about no single run, such as files that can't be opened.
 
     Raises:
-        UnreadableLog: it is no directory, or the store can't be used.
+        UnreadableLog: it isn't a directory, or the store can't be used.
 
     Example:
         >>> import tempfile
@@ -304,26 +303,25 @@ class Log(Mapping[str, Run]):
         return len(self.runs)
 
     def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
-        """What there is to know of all runs, what matters most first. Reads all layers.
+        """Finds what is worth knowing about all runs, most important first. Reads all layers.
 
         Args:
             threshold: the relative delta under which a channel is quiet.
 
         Returns:
-            Those of each run, see `Run.findings`, and what runs compared show, such as which one
+            The findings of each run, see `Run.findings`, and comparisons of runs, such as which one
             freezes first. Each has a kind, a sentence as `text`, and the step of its record.
         """
         return tuple(findings_of(list(self._readers.values()), threshold))
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
-        """The overviews of all runs, a row for each run, record and layer.
+        """Returns the overviews of all runs, one row per run, record and layer.
 
         Args:
             threshold: the relative delta under which a channel is quiet.
 
         Returns:
-            Column run (categorical), then those of `Overview.to_dataframe`. Empty where there is
-            no run.
+            Column run (categorical), then those of `Overview.to_dataframe`. Empty without runs.
 
         Raises:
             ImportError: pandas isn't installed.
@@ -348,21 +346,21 @@ class Log(Mapping[str, Run]):
 
 @answered
 def read(logdir: str | os.PathLike[str]) -> Log:
-    """Opens a log directory, or one above several. TensorFlow and TensorBoard needn't run.
+    """Opens a log directory, or one above several. It needs neither TensorFlow nor TensorBoard.
 
-    All that the tab shows is here as arrays, with the same account of records: what is damaged is
-    counted and left out. Opening reads every file once and keeps no record in memory; what is
-    written later shows when the log is opened again.
+    Everything that the tab shows is available as arrays, with the same account of records: damaged
+    ones are counted and left out. Opening reads every file once and keeps no records in memory;
+    open the log again to see later records.
 
     Args:
-        logdir: a directory of this machine, or of a store such as "s3://bucket/runs", which is
-            copied to a temporary one first. See `docs/how_to/stores.md`.
+        logdir: a local directory, or one in a store such as "s3://bucket/runs", which is copied to
+            a temporary directory first. See `docs/how_to/stores.md`.
 
     Returns:
         The log.
 
     Raises:
-        UnreadableLog: it is no directory, or the store can't be used.
+        UnreadableLog: it isn't a directory, or the store can't be used.
 
     Example:
         >>> import tempfile

@@ -1,7 +1,7 @@
-"""How many elements the masks of one lineage held, step by step, and where that isn't known.
+"""How many elements the masks of one lineage held, step by step, and where that is unknown.
 
-The log of changes counts them, so a change that can't be read leaves a gap. Nobody knows of which
-variable the lost one was: behind a gap nothing is known of a mask until its own next change.
+The log of changes counts them, so a change that can't be read leaves a gap. The variable of a lost
+change is unknown: after a gap, each mask is unknown until its own next change.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
 MOST_CHANGES = 1 << 19
-"""Changes of one lineage that are held; a hostile log inflates to any number of them."""
+"""Changes of one lineage in memory; a hostile log inflates to any number of them."""
 
 ALL_THROUGH, LOST = -1, -3
-"""In place of the position of a change: a mask without holes, and one that isn't known."""
+"""Instead of the position of a change: a mask without holes, and an unknown one."""
 
 _BEFORE_ALL = -(1 << 62)
 
@@ -45,9 +45,9 @@ class MaskChanges:
 
     @property
     def last_event(self) -> int:
-        """The step of the event that its last mask is stored in, -1 where there is none.
+        """The step of the event that stores its last mask, -1 without one.
 
-        It is that of the change unless the event before was already there.
+        It is the step of the change, unless the event before already has that step.
         """
         if not len(self.steps):
             return -1
@@ -64,20 +64,20 @@ _NO_CHANGES = MaskChanges(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
 
 
 class StoredMask(NamedTuple):
-    """One mask after one change, and where its bits are."""
+    """One mask after one change, and the location of its bits."""
 
     series: SeriesName  # that holds its bits
     lineage: int  # the writer's id
     number: int  # which of the lineage's changes it is
-    position: int  # the place in its series where it is, if nothing of that is lost
+    position: int  # its place in its series, if nothing of that is lost
     through: int  # elements that it lets through
     elements: int  # of the variable
     cost: int  # bytes of its series, at most
 
     def decode(self, messages: Sequence[StoredMessage], most: int) -> MaskBits | None:
-        """Finds it in its series: mostly where it should be, else anywhere. None if unreadable.
+        """Finds it in its series: at its place first, else anywhere. None if unreadable.
 
-        Each message decodes alone, so the others don't matter. No more elements than `most` are
+        Each message decodes by itself, so the others don't matter. At most `most` elements are
         unpacked: a hostile log claims any number in a few bytes.
         """
         if self.elements > most:
@@ -107,7 +107,7 @@ class StoredMask(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MaskLog:
-    """What a lineage says of its masks."""
+    """The mask changes of a lineage."""
 
     # by variable and mask
     changes: Mapping[tuple[str, str], MaskChanges] = field(default_factory=dict)
@@ -115,19 +115,19 @@ class MaskLog:
     gaps_after: Integers = field(default_factory=lambda: NO_INTEGERS)
     # (gaps,), not decreasing: the first step that a change lost there may have
     gaps_from: Integers = field(default_factory=lambda: NO_INTEGERS)
-    # variables and masks that changed once more than the log knows
+    # variables and masks with one more change than the log has
     torn: frozenset[tuple[str, str]] = frozenset()
     notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
     def of(self, variable: str, mask: str) -> MaskChanges:
-        """The changes of one mask, none where it never had a hole."""
+        """The changes of one mask, none if it never had a hole."""
         return self.changes.get((variable, mask), _NO_CHANGES)
 
     def held(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
         """How many elements a mask holds at some steps, float64 of their shape.
 
-        0 where it lets all through, NaN where it isn't known; a mask of another number of elements
-        than the variable has is of an older network.
+        0 if it lets all through, NaN if unknown; a mask with another number of elements than the
+        variable belongs to an older network.
         """
         changes = self.of(variable, mask)
         row = changes.in_force(steps)
@@ -140,12 +140,12 @@ class MaskLog:
         return np.where(fits & ~lost, held, np.nan)
 
     def idle(self, variable: str, mask: str) -> bool:
-        """Whether it is known that a mask never held anything."""
+        """Whether a mask is known never to have held anything."""
         name = (variable, mask)
         return name not in self.changes and not len(self.gaps_after) and name not in self.torn
 
     def sure(self, variable: str, mask: str, elements: int) -> bool:
-        """Whether it is known at every step what a mask holds."""
+        """Whether a mask is known at every step."""
         fits = (self.of(variable, mask).elements == elements).all()
         return bool(fits) and not len(self.gaps_after) and (variable, mask) not in self.torn
 
@@ -161,7 +161,7 @@ class MaskLog:
     def stored(
         self, lineage: LineageHead, variable: str, mask: str, elements: int, position: int
     ) -> StoredMask:
-        """Where the bits of a mask are after one of its changes; the log is that of a lineage."""
+        """The location of a mask's bits after one of its changes; the log is that of a lineage."""
         changes = self.of(variable, mask)
         return StoredMask(
             (lineage.tb_run, mask_tag(mask, variable)),
@@ -189,15 +189,15 @@ def read_mask_log(
 ) -> MaskLog:
     """Decodes the changes of a lineage's masks from the events of the series `masks`.
 
-    Of other variables, and of masks that we don't know, only the numbers of changes count. `stored`
-    is the largest event step of the series of each variable and mask, which may be that of a last
-    change that the log lacks; `withheld` tells that TensorBoard could not hand the log out.
+    For other variables, and for unknown masks, only the numbers of changes count.
+    `stored` is the largest event step of the series of each variable and mask, which may be that of
+    a last change that the log lacks; `withheld` means that TensorBoard could not return the log.
     """
     lost: Notes = Counter({notes.WITHHELD: 1} if withheld else {})
     table, names, unread = _collect(messages, lineage, variables, lost)
     numbers, first = np.unique(table[:, 0], return_index=True)
     table = table[first]
-    # A step that goes back contradicts the numbers: as good as lost.
+    # A step that goes back contradicts the numbers: practically lost.
     sound = table[:, 1] >= np.maximum.accumulate(table[:, 1])
     missing = int(numbers.max(initial=-1)) + 1 - int(sound.sum())
     open_end = unread or withheld or not sound[-1:].all()
@@ -234,7 +234,7 @@ def _collect(
 ) -> tuple[Integers, list[tuple[str, str]], bool]:
     """Changes as rows: number, step, which of the names (or -1), through, elements.
 
-    The flag tells whether something unreadable comes after the last of them.
+    The flag shows whether something unreadable comes after the last of them.
     """
     names: dict[tuple[str, str], int] = {}
     rows: list[tuple[int, int, int, int, int]] = []

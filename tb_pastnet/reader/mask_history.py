@@ -1,4 +1,4 @@
-"""What a run tells of held weights: its masks, and what the audit found of those that moved.
+"""The held weights of a run: its masks, and the violations that the audit found.
 
 A restart supersedes here as it does for records: each step belongs to one lineage, the last one
 that had begun by then, and each lineage begins with its complete masks.
@@ -31,10 +31,10 @@ from tb_pastnet.reader.series_source import (
 )
 
 MOST_VIOLATIONS = 1 << 16
-"""Violations of one lineage that are held; a hostile log inflates to any number of them."""
+"""Violations of one lineage in memory; a hostile log inflates to any number of them."""
 
 MOST_ENTRIES = 1 << 19
-"""Entries of one lineage that are read, the newest first: a violation that goes on has many."""
+"""Entries of one lineage that are read, the newest first: a violation that continues has many."""
 
 _TAGS = (TAG_MASKS, TAG_VIOLATIONS)
 _CHANGE_BYTES = 32
@@ -43,13 +43,13 @@ _VIOLATION_BYTES = 256
 
 @dataclass(frozen=True, eq=False)
 class LineageMasks:
-    """What one lineage tells of held weights."""
+    """The held weights of one lineage."""
 
-    # what its masks held, an empty one where it has none; None if it has masks and the log of
-    # their changes is gone
+    # its mask changes, empty if it has no masks; None if it has masks but the log of their changes
+    # is gone
     log: MaskLog | None
-    violations: tuple[Violation, ...] = ()  # what moved although it was held
-    audit_notes: Notes = field(default_factory=Counter)  # what of these could not be read, and why
+    violations: tuple[Violation, ...] = ()  # held weights that moved
+    audit_notes: Notes = field(default_factory=Counter)  # notes on unreadable violations
 
     @property
     def notes(self) -> Notes:
@@ -58,7 +58,7 @@ class LineageMasks:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         changes = self.log.changes.values() if self.log else ()
         masks = _CHANGE_BYTES * sum(len(changed.steps) for changed in changes)
         return masks + _VIOLATION_BYTES * len(self.violations)
@@ -68,7 +68,7 @@ class LineageMasks:
 class MaskEvent:
     """A mask that changed."""
 
-    step: int  # the first step that it is in force at
+    step: int  # the first step at which it is in force
     mask: str  # "kept" or "trainable"
     through: int  # elements that it lets through from then on
     elements: int  # of the variable
@@ -76,12 +76,12 @@ class MaskEvent:
 
 @dataclass(frozen=True, eq=False)
 class MaskHistory:
-    """What a run tells of held weights."""
+    """The held weights of a run."""
 
     lineages: tuple[LineageHead, ...] = ()  # its writers, in order
     starts: tuple[int | None, ...] = ()  # the first step of each, None if it recorded nothing
-    logs: tuple[MaskLog | None, ...] = ()  # what each says of its masks, None if that is gone
-    # what the audit found and stands, by variable
+    logs: tuple[MaskLog | None, ...] = ()  # the mask changes of each, None if they are gone
+    # the violations that count, by variable
     violations: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
     notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
@@ -96,7 +96,7 @@ class MaskHistory:
     def count(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
         """How many of a variable's elements a mask holds at some steps, float64 (columns,).
 
-        NaN where no log says it or a part of the log is lost.
+        NaN if no log has it or a part of the log is lost.
         """
         if all(log is not None and log.idle(variable, mask) for log in self.logs) and self.logs:
             return np.zeros(len(steps))
@@ -109,7 +109,7 @@ class MaskHistory:
         return counts
 
     def sure(self, variable: str, elements: int) -> bool:
-        """Whether the log tells of a variable's kept mask at every step."""
+        """Whether the log determines a variable's kept mask at every step."""
         return bool(self.logs) and all(
             log is not None and log.sure(variable, "kept", elements) for log in self.logs
         )
@@ -122,7 +122,7 @@ class MaskHistory:
     def events(self, variable: str) -> list[MaskEvent]:
         """The changes of a variable's masks that stand, in order.
 
-        A lineage begins with its complete masks. Where these hold as many elements as the masks
+        A lineage begins with its complete masks. If these hold as many elements as the masks
         before the restart, nothing changed.
         """
         events = [event for mask in MASKS for event in self._changes(variable, mask)]
@@ -130,14 +130,14 @@ class MaskHistory:
 
     @property
     def audited(self) -> bool:
-        """Whether the writer looked itself for held weights that moved: `violations` tells."""
+        """Whether the writer audited held weights itself: see `violations`."""
         described = [head.description for head in self.lineages if head.description is not None]
         return bool(described) and described[-1].audited
 
     def commanded(self, variable: str) -> Integers | None:
         """int64 (changes,), the steps at which a kept mask changed, None if it is audited.
 
-        Held weights may move then.
+        Held weights may move at these steps.
         """
         if self.audited:
             return None
@@ -159,7 +159,7 @@ class MaskHistory:
                     yield MaskEvent(step, mask, through, elements)
 
     def _held_at_start(self, position: int, variable: str, mask: str, elements: int) -> float:
-        """What a mask held when a lineage began."""
+        """The number of elements that a mask held when a lineage began."""
         start = self.starts[position]
         if start is None or not position:
             return 0.0
@@ -172,7 +172,7 @@ class MaskHistory:
 def read_mask_history(
     source: SeriesSource, cache: Cache, context: RequestContext, run: CatalogRun
 ) -> MaskHistory:
-    """Reads what is new: all lineages in one call, and no call where there is nothing new."""
+    """Reads new data: all lineages in one call, and no call if nothing is new."""
     keys: dict[Hashable, LineageHead] = {
         ("masks", context.experiment, head.tb_run): head
         for head in run.lineages
@@ -218,7 +218,7 @@ def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) 
 def read_violations(
     messages: Sequence[StoredMessage], lineage: int, variables: Collection[str], lost: Notes
 ) -> tuple[Violation, ...]:
-    """What the audit of a lineage found: the latest entry of each variable, channel and beginning.
+    """The violations of a lineage: the latest entry for each variable, channel and first step.
 
     What can't be read is noted in `lost`.
     """
@@ -241,12 +241,12 @@ def read_violations(
 
 
 def _maskless(lineage: LineageHead) -> MaskLog | None:
-    """What a lineage without a log of masks says: nothing was held, unless the log is lost."""
+    """The changes of a lineage without a log of masks: none, unless the log is lost."""
     return None if any(map(mask_of, lineage.versions)) else MaskLog()
 
 
 def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
-    """Joins what the lineages of a run tell, one part for each of them, in their order."""
+    """Joins the parts of a run's lineages, one for each, in their order."""
     starts = tuple(head.start for head in run.lineages)
     standing: dict[str, list[Violation]] = {}
     lost: Notes = sum((part.notes for part in parts), Counter())
@@ -269,7 +269,7 @@ def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
 
 
 def _standing(violation: Violation, lineage: LineageHead, cut: int | None) -> Violation | None:
-    """What is left of a violation where a later lineage replaced the steps from one on."""
+    """What remains of a violation if a later lineage replaced the steps from one on."""
     if cut is None or violation.last_step < cut:
         return violation
     if violation.first_step >= cut:

@@ -20,11 +20,11 @@ class Named(Mapping[str, Thing]):
 
     Args:
         things: by their full names.
-        kind: what they are, for errors.
-        root: what their names begin below, for errors.
+        kind: the kind of thing, for errors.
+        root: the root of the names, for errors.
 
     Raises:
-        UnknownName: on looking up a name that fits none or several; a KeyError.
+        UnknownName: when a name is looked up that fits none or several; a KeyError.
 
     Example:
         >>> layers = Named({"block/conv1": 1, "head": 2}, "layer", "the model")
@@ -43,7 +43,7 @@ class Named(Mapping[str, Thing]):
         return self._things[name]
 
     def chosen(self, names: Sequence[str] | None) -> list[Thing]:
-        """Those that are named, by ends of names that fit one only, each once; None: all."""
+        """The things with the given names, or unique ends of names, each once; None: all."""
         if names is None:
             return list(self.values())
         return [self[name] for name in dict.fromkeys(names)]

@@ -93,4 +93,4 @@ def _span(steps: Integers) -> str:
 def _end(run: Run) -> str:
     if run.source != SINK:
         return "written by tf.summary"
-    return "ended in order" if run.closed else "killed, or still running"
+    return "ended normally" if run.closed else "killed, or still running"

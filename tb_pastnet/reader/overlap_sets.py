@@ -1,4 +1,4 @@
-"""Sets of weights or of channels, as overlaps ask for them: which set stands when, and its bits."""
+"""Sets of weights or channels for overlaps: which set is in force when, and its bits."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ from tb_pastnet.reader.store import RunReader
 WEIGHTS, CHANNELS = UNITS = ("weights", "channels")
 
 UNKNOWN = -1
-"""The position of a set that isn't known: `numpy.searchsorted` tells it, less one."""
+"""The position of an unknown set: what `numpy.searchsorted` returns, minus one."""
 
 NEEDS = NORM, PAST_NORM, NONFINITE, KEPT, TRAINABLE
-"""The statistics that tell which channels are pruned or frozen."""
+"""The statistics that show which channels are pruned or frozen."""
 
 Layers = Sequence[Mapping[int, VariableEntry]]
-"""Of each layer the variables to read, by the position of their runs."""
+"""The variables to read for each layer, by the position of their runs."""
 
 BYTES_A_CALL = 16 << 20
-"""Bytes of masks that one provider call is asked for, if nothing deflates."""
+"""Bytes of masks in one provider call, if nothing deflates."""
 
 MOST_BYTES = 256 << 20
-"""Bytes of masks of one layer that are unpacked at once, a bit an element. A hostile log claims any
-number of them in a few bytes."""
+"""Bytes of masks of one layer that are unpacked at once, one bit per element.
+
+A hostile log claims any number of them in a few bytes.
+"""
 
 _OBJECT_BYTES = 1024
 _STILL = -2
@@ -53,13 +55,13 @@ _HEAD = (*DESCRIPTIONS, TAG_MASKS, TAG_VIOLATIONS)
 class Sets:
     """The sets that one variable of one run has at some steps."""
 
-    positions: Integers  # (columns,), that of the set at each step, `UNKNOWN` where it isn't known
-    sizes: Floats  # (sets,), how many elements are in each; NaN where only its bits tell
-    bits: Callable[[int], Words | None]  # gives the bits of a set; None if they can't be read
+    positions: Integers  # (columns,), that of the set at each step, or `UNKNOWN`
+    sizes: Floats  # (sets,), how many elements are in each; NaN if that needs the bits
+    bits: Callable[[int], Words | None]  # returns the bits of a set; None if they can't be read
     elements: int  # how many there could be
 
     def size(self, position: int) -> float:
-        """How many elements are in a set, NaN where that isn't known."""
+        """How many elements are in a set, NaN where unknown."""
         if position == UNKNOWN:
             return math.nan
         size = float(self.sizes[position])
@@ -69,18 +71,18 @@ class Sets:
         return math.nan if bits is None else float(overlap.count(bits))
 
     def plain(self, position: int) -> bool:
-        """Whether a set is empty or holds everything: its bits needn't be read."""
+        """Whether a set is empty or holds everything: its bits aren't needed."""
         return self.sizes[position] in (0, self.elements)
 
     def without(self, columns: Flags) -> Sets:
-        """The same with nothing known in some columns."""
+        """The same, unknown in some columns."""
         if not columns.any():
             return self
         return replace(self, positions=np.where(columns, UNKNOWN, self.positions))
 
 
 def intersection(first: Sets, position: int, second: Sets, of: int) -> float:
-    """How many elements two sets share, NaN where that isn't known."""
+    """How many elements two sets share, NaN where unknown."""
     if UNKNOWN in (position, of):
         return math.nan
     if first.plain(position):
@@ -94,9 +96,9 @@ def intersection(first: Sets, position: int, second: Sets, of: int) -> float:
 
 
 def drawn(run: CatalogRun, layer: str | None = None) -> dict[str, VariableEntry]:
-    """The variables that the layers of a run, or one of them, are drawn by, by layer.
+    """The main variable of each layer of a run, or of one layer, by layer.
 
-    One that two layers share stands for the first of them.
+    A variable that two layers share belongs to the first of them.
     """
     if layer is not None:
         return {
@@ -116,9 +118,9 @@ def count_of(variable: VariableEntry, unit: str) -> int:
 
 
 def likeness(variables: Sequence[VariableEntry], unit: str) -> Integers:
-    """Numbers that are equal where elements of one layer in several runs stand for each other.
+    """Numbers that are equal for runs whose elements of a layer correspond.
 
-    By position: weights of one shape, channels along the same axis, too.
+    By position: weights of the same shape; for channels, also along the same axis.
     """
     kinds: dict[object, int] = {}
     keys = (
@@ -129,10 +131,10 @@ def likeness(variables: Sequence[VariableEntry], unit: str) -> Integers:
 
 
 def records_in_force(steps: Integers, firsts: Integers, lasts: Integers) -> Integers:
-    """The record that stands in each column, from its first step to its last; int64 (columns,).
+    """The record in force in each column, from its first step to its last; int64 (columns,).
 
-    It is the last one in the column or before it; -1 before the first record, and where the last
-    one has ended, which is as long as the gap before it.
+    It is the last one in the column or before it; -1 before the first record, and after the end of
+    the last one, which is as long as the gap before it.
 
     Example:
         >>> ends = np.array([0, 10, 25, 29, 30])
@@ -147,7 +149,7 @@ def records_in_force(steps: Integers, firsts: Integers, lasts: Integers) -> Inte
 
 
 def distinct(columns: Integers) -> tuple[Integers, Integers]:
-    """The columns that differ, in the order in which they first come, and the kind of each.
+    """The distinct columns, in the order of their first occurrence, and the kind of each.
 
     Example:
         >>> distinct(np.array([[7, 5, 7], [1, 1, 1]]))[1].tolist()
@@ -166,12 +168,12 @@ def distinct(columns: Integers) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True, eq=False)
 class ChannelSets:
-    """The sets of channels of one variable, a row where one of them changed.
+    """The sets of channels of one variable, one row per change.
 
-    They don't depend on a threshold: that tells settled channels from moving ones.
+    They don't depend on the threshold, which only separates settled channels from moving ones.
     """
 
-    steps: Integers  # (changes,), increasing: the record from which each row stands
+    steps: Integers  # (changes,), increasing: the record from which each row is in force
     kept: Words  # (changes, words), the channels that aren't pruned
     trainable: Words  # (changes, words), those that aren't frozen either
     channels: int  # how many there are
@@ -179,7 +181,7 @@ class ChannelSets:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return _OBJECT_BYTES + self.steps.nbytes + self.kept.nbytes + self.trainable.nbytes
 
     def sets(self, mask: str, steps: Integers) -> Sets:
@@ -190,7 +192,7 @@ class ChannelSets:
         return Sets(positions, sizes, rows.__getitem__, self.channels)
 
     def held(self, steps: Integers) -> Flags:
-        """Where all channels are held and some aren't pruned: no update changes the variable.
+        """Whether all channels are held and some aren't pruned: no update changes the variable.
 
         bool (columns,): False before the first record.
         """
@@ -199,9 +201,9 @@ class ChannelSets:
 
 
 def make_channel_sets(series: RecordSeries, variable: VariableEntry) -> ChannelSets:
-    """Tells the sets of channels from records, of which the statistics of `NEEDS` are looked at.
+    """Finds the sets of channels from records; only the statistics in `NEEDS` matter.
 
-    In kernels alone channels of zeros count as pruned without a mask.
+    Only in kernels do channels of zeros count as pruned without a mask.
     """
     _, records, channels = series.codes.shape
     state = make_state_series(series, variable, None).unsettled & np.uint8(channel_states.STATE)
@@ -242,8 +244,8 @@ class Plan:
     """The sets of one variable of one run before their bits are read."""
 
     positions: Integers  # as in `Sets`
-    sizes: Floats  # likewise
-    masks: tuple[tuple[StoredMask, ...], ...]  # of each set those masks that don't let all through
+    sizes: Floats  # as in `Sets`
+    masks: tuple[tuple[StoredMask, ...], ...]  # the masks of each set that don't let all through
     elements: int  # of the variable
 
     def series(self, alone: bool) -> dict[SeriesName, int]:
@@ -260,7 +262,7 @@ def _in_force(
     masks: Sequence[str],
     elements: int,
 ) -> tuple[Integers, Flags]:
-    """A row a mask, then one for the lineage: equal columns, equal sets; and what is known."""
+    """One row per mask, then one for the lineage: equal columns, equal sets; and what is known."""
     table = np.full((len(masks) + 1, len(steps)), ALL_THROUGH)
     is_known = np.zeros(len(steps), bool)
     standing = np.where(steps >= 0, history.standing(steps), UNKNOWN)
@@ -283,10 +285,10 @@ def make_plan(
     mask: str,
     still: Flags | None = None,
 ) -> Plan:
-    """Tells which masks make the sets of a variable at some steps, -1 for none; reads no bits.
+    """Finds which masks make the sets of a variable at some steps, -1 for none; reads no bits.
 
-    `mask` is "kept", of weights that aren't pruned, or "trainable", of those that an update may
-    change; `still`, bool (columns,), tells where `trainable=False` holds all of it.
+    `mask` is "kept", for weights that aren't pruned, or "trainable", for those that an update may
+    change; `still`, bool (columns,), is True where `trainable=False` holds all of it.
     """
     elements = math.prod(variable.shape)
     chosen = MASKS[:1] if mask == "kept" else MASKS
@@ -312,14 +314,14 @@ def make_plan(
 
 
 def _size(masks: Sequence[StoredMask], elements: int) -> float:
-    """The size of a set as far as the log tells it: not that of what two masks let through."""
+    """The size of a set if the log has it: not if two masks restrict the set."""
     if len(masks) > 1 and all(mask.through for mask in masks):
         return math.nan
     return float(min((mask.through for mask in masks), default=elements))
 
 
 def moment(history: MaskHistory, lineages: Sequence[LineageHead], step: int) -> Hashable:
-    """The same for all steps of a run at which its masks are the same, as far as is known."""
+    """A key that is equal for all steps of a run with the same masks, as far as is known."""
     position = int(history.standing(np.array([step]))[0])
     log = history.logs[position] if position >= 0 else None
     changes = () if log is None else log.changes.values()
@@ -330,13 +332,13 @@ def moment(history: MaskHistory, lineages: Sequence[LineageHead], step: int) -> 
 
 
 def _written(lineage: LineageHead) -> Hashable:
-    """Changes when anything does that a lineage tells of its masks; small: a key of the cache."""
+    """Changes with a lineage's mask data; small, for a key of the cache."""
     versions = (pair for pair in lineage.versions.items() if pair[0] in _HEAD or mask_of(pair[0]))
     return lineage.tb_run, lineage.start, hash(tuple(versions))
 
 
 def _sets(plan: Plan, readings: Readings, most: int, lost: Notes) -> Sets:
-    """The sets of a plan; their bits are decoded when they are asked for, and the latest kept."""
+    """The sets of a plan; their bits are decoded on demand, and the latest kept."""
     latest: dict[SeriesName, tuple[StoredMask, Words | None]] = {}
 
     def decoded(stored: StoredMask) -> Words | None:
@@ -369,7 +371,7 @@ def each_weights(
 ) -> Iterator[Mapping[int, Sets]]:
     """The sets of weights of many runs, layer by layer, read in few calls.
 
-    Of runs that stand `alone`, bool (runs,), only the sizes of the sets matter.
+    For runs that are `alone`, bool (runs,), only the sizes of the sets matter.
     """
     for reader in readers:
         lost.update(reader.masks.notes)
@@ -399,7 +401,7 @@ def _read(reader: RunReader, series: Collection[SeriesName], lost: Notes) -> Rea
     """Reads series of any runs."""
     runs, tags = ({name[part] for name in series} for part in (0, 1))
     readings, _ = reader.store.source.read_listed(reader.context, sorted(runs), sorted(tags))
-    # What is listed and comes back empty was withheld, too.
+    # A listed series that comes back empty was withheld, too.
     gone = sum(not readings.get(name) for name in series)
     if gone:
         lost[notes.WITHHELD] += gone
@@ -409,7 +411,7 @@ def _read(reader: RunReader, series: Collection[SeriesName], lost: Notes) -> Rea
 def _still(
     readers: Sequence[RunReader], steps: Sequence[Integers], layers: Layers, lost: Notes
 ) -> dict[tuple[int, str], Flags]:
-    """Where `trainable=False` holds a variable: no mask tells that, records do."""
+    """Whether `trainable=False` holds a variable: only records show that, not masks."""
     return {
         (run, name): sets.held(steps[run])
         for run, reader in enumerate(readers)

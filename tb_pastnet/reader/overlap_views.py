@@ -1,4 +1,4 @@
-"""How far the masks of runs overlap: each two of many at a step, or two over their steps."""
+"""How far the masks of runs overlap: all pairs at a step, or two runs over their steps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ORIGIN, _LAYERS, _NO_RECORD, _UNREADABLE = "origin", "layers", "no record", "un
 class MaskComparison:
     """Runs whose masks are compared."""
 
-    readers: Sequence[RunReader]  # of the runs, all of one store and on one behalf
+    readers: Sequence[RunReader]  # of the runs, all of one store and one request
     unit: str  # "weights" or "channels"
     mask: str  # "kept" or "trainable"
     layer: str | None = None  # the id of one layer, None for all of them
@@ -62,7 +62,7 @@ class MaskComparison:
         damaged = any(head.damaged or head.start is None for head in run.lineages)
         if not damaged or not run.layers:
             return run.axis.steps
-        # A part of the timeline is lost: the first layer may know of more.
+        # A part of the timeline is lost: the first layer may have more.
         first = reader.state_series(run.layers[0].main)
         lost.update(first.notes)
         return np.union1d(run.axis.steps, first.steps)
@@ -76,7 +76,7 @@ class MaskComparison:
         return int(steps[row]) if row >= 0 else None
 
     def moment(self, number: int, step: int | None) -> Hashable:
-        """The same for records of a run at which its sets are the same, as far as is known."""
+        """A key that is equal for records of a run with the same sets, as far as is known."""
         reader = self.readers[number]
         if step is None or (self.unit, self.mask) != (WEIGHTS, "kept"):
             return reader.run.version, step
@@ -84,22 +84,22 @@ class MaskComparison:
 
     @cached_property
     def related(self) -> Flags:
-        """Which runs' weights and channels stand for each other, bool (runs, runs)."""
+        """Which runs' weights and channels correspond, bool (runs, runs)."""
         origins = [run.origin for run in self.runs]
         return np.array([[a != "" and a == b for b in origins] for a in origins])
 
     def meet(self, steps: Sequence[Integers]) -> Flags:
-        """Which of the runs are compared with each other, as both have records there."""
+        """Which runs are compared with each other: those that both have records there."""
         present = np.array([bool((own >= 0).any()) for own in steps])
         met: Flags = self.related & present & present[:, None]
         np.fill_diagonal(met, False)
         return met
 
     def layers(self, steps: Sequence[Integers]) -> dict[str, dict[int, VariableEntry]]:
-        """Of each layer the variables that it is drawn by, by the position of the runs.
+        """The main variables of each layer, by the position of the runs.
 
-        What a run had before it was resumed without it is left out. The steps are int64 (columns,)
-        of each run: of records, -1 for none.
+        A variable that a resumed run no longer has is left out. The steps are int64 (columns,) for
+        each run: of records, -1 for none.
         """
         layers: dict[str, dict[int, VariableEntry]] = {}
         for number, run in enumerate(self.runs):
@@ -138,7 +138,7 @@ class MaskComparison:
             }
 
     def _absent(self, number: int, variable: VariableEntry, steps: Integers) -> Flags:
-        """Where the network of that time doesn't have a variable: another lineage had it."""
+        """Whether the network at each step lacks a variable that another lineage had."""
         lineages = self.readers[number].run.lineages
         absent = np.zeros(len(steps), bool)
         if len(lineages) > 1:
@@ -149,7 +149,7 @@ class MaskComparison:
         return absent
 
     def counted(self, layers: Layers) -> list[Flags]:
-        """Which layers count, bool (runs,) each: of weights those that could ever be pruned."""
+        """Which layers count, bool (runs,) each: for weights, those that could ever be pruned."""
         counted = [np.zeros(len(self.readers), bool) for _ in layers]
         for flags, layer in zip(counted, layers, strict=True):
             for number, variable in layer.items():
@@ -160,10 +160,10 @@ class MaskComparison:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What each two runs share of the layers that both have, added up."""
+    """What each pair of runs shares in the layers that both have, added up."""
 
     common: Floats  # (runs, runs), elements in the sets of both, NaN where unknown
-    own: Floats  # (runs, runs), those in the set of the run of the row, of the same layers
+    own: Floats  # (runs, runs), those in the set of the row's run, in the same layers
     chance: Floats  # (runs, runs), the overlap by chance
     layers: Integers  # (runs, runs), how many layers both have
     unmatched: Integers  # (runs, runs), layers that only one has, or of another shape
@@ -173,12 +173,12 @@ class Shared:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return 5 * self.common.nbytes
 
 
 def overlap_view(comparison: MaskComparison, step: int | None) -> tuple[dict[str, Any], Notes]:
-    """Compares each two of some runs at a step; None: at the last record of each."""
+    """Compares all pairs of some runs at a step; None: at the last record of each."""
     runs = comparison.runs
     lost = sum((run.notes for run in runs), Notes())
     steps = [comparison.record_at(number, step, lost) for number in range(len(runs))]
@@ -239,7 +239,7 @@ def _pair(
 
 
 def _kept_shared(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
-    """What is shared: counted once for all steps between two changes of masks."""
+    """The shared elements, counted once for all steps between two changes of masks."""
     moments = tuple(comparison.moment(number, step) for number, step in enumerate(steps))
     names = tuple(run.name for run in comparison.runs)
     reader = comparison.readers[0]
@@ -277,8 +277,8 @@ def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
 
 
 def _intersections(sizes: Floats, sets: Mapping[int, Sets], meet: Flags) -> Floats:
-    """float64 (runs, runs), elements in the sets of both, right where two runs are compared."""
-    # Right where one of the sets is empty or holds everything.
+    """float64 (runs, runs), elements in the sets of both, valid for runs that are compared."""
+    # Exact if one of the sets is empty or holds everything.
     counts = np.minimum(sizes[:, None], sizes)
     bits = {
         number: own.bits(position)
@@ -300,7 +300,7 @@ def _intersections(sizes: Floats, sets: Mapping[int, Sets], meet: Flags) -> Floa
 
 
 def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None = None) -> Sections:
-    """Compares two runs layer by layer, in columns that are drawn or exactly at a step."""
+    """Compares two runs layer by layer, in columns to draw, or exactly at a step."""
     run, second = comparison.runs
     lost = run.notes + second.notes
     records = [comparison.steps(number, lost) for number in (0, 1)]
@@ -345,7 +345,7 @@ def _counts(
     lost: Notes,
     comparable: bool,
 ) -> Floats:
-    """What both runs keep of each pair, and in common, float64 (3, pairs, steps)."""
+    """The elements that each run keeps of each pair, and both, float64 (3, pairs, steps)."""
     numbers = np.full((3, len(pairs), len(steps[0])), np.nan)
     layers = [dict(enumerate(pair)) for pair in pairs]
     for row, sets in enumerate(comparison.each(steps, layers, lost)):
@@ -356,7 +356,7 @@ def _counts(
 def _columns(
     records: Sequence[Integers], most: int, step: int | None
 ) -> tuple[Integers, Integers, list[Integers]]:
-    """The first and the last step of each column, and of each run its record there, -1 for none."""
+    """The first and the last step of each column, and each run's record there, -1 for none."""
     if step is not None:
         steps = np.array([step], np.int64)
         return steps, steps, [np.searchsorted(own, steps, side="right") - 1 for own in records]
@@ -387,7 +387,7 @@ def _matched(
 
 
 def _count(first: Sets, second: Sets, comparable: bool) -> Floats:
-    """float64 (3, columns), elements in the set of the one, of the other and of both."""
+    """float64 (3, columns), elements in the first set, in the second and in both."""
     kinds, columns_of = distinct(np.stack([first.positions, second.positions]))
     numbers = np.full((3, kinds.shape[1]), np.nan)
     # In the order of steps: the bits of each mask are decoded once.

@@ -1,8 +1,7 @@
-"""All layers of a run: how many channels are in which state, record by record or to be drawn.
+"""All layers of a run: channels by state, record by record or in columns to draw.
 
-To be drawn they come in as many columns as the picture has pixels. A column of several records is
-their mean, as a picture that is made smaller is. What is rare stays: a reactivated channel keeps a
-part, marks stand where any record bears them.
+There are as many columns as the picture has pixels. A column of several records is their mean. Rare
+states stay visible: a reactivated channel keeps a part, and a mark is set if any record has it.
 """
 
 from __future__ import annotations
@@ -40,31 +39,31 @@ _BY_RECORD = (
 
 
 class Overview:
-    """Channels of each layer in each state; one row a record and one column a layer.
+    """Channels of each layer in each state; one row per record and one column per layer.
 
-    A record that a layer lacks counts no channel in any state.
+    If a layer lacks a record, no channel is counted there.
 
     Attributes:
         layers: ids of the layers, in forward order.
         threshold: the relative delta under which a channel counts as quiet.
         steps: int64 (records,), increasing.
         channels: int64 (layers,), how many there are.
-        moving: int64 (records, layers), how many of them are moving.
-        reactivated: likewise.
-        settled: likewise.
-        frozen: likewise.
-        pruned: likewise.
-        following: likewise.
-        violated: int64 (records, layers), channels that moved although they were held, as a whole
+        moving: int64 (records, layers), moving channels.
+        reactivated: int64 (records, layers), reactivated channels.
+        settled: int64 (records, layers), settled channels.
+        frozen: int64 (records, layers), frozen channels.
+        pruned: int64 (records, layers), pruned channels.
+        following: int64 (records, layers), channels moved by anything but an optimizer.
+        violated: int64 (records, layers), channels that moved while frozen or pruned, completely
             or in part.
         nonfinite: int64 (records, layers), channels with NaN or infinity.
         mean_delta: float32 (records, layers), the mean relative delta of moving channels, each
             taken as 1 at most; NaN where none moves.
         pruned_weights: float64 (records, layers), weights that the kept masks hold at zero; NaN
-            where that isn't known.
+            where unknown.
         prunable_weights: int64 (layers,), weights that can be pruned: of kernels, and of every
-            variable that ever was. A variable that two layers share counts in the first.
-        accounts: of each layer, what became of the records of the variable that it is drawn by.
+            variable that ever was pruned. A variable that two layers share counts in the first.
+        accounts: for each layer, the account of its main variable's records.
 
     Example:
         >>> import tempfile
@@ -104,18 +103,18 @@ class Overview:
     def sparsity(self) -> Floats:
         """float64 (records,), the share of prunable weights that kept masks hold at zero.
 
-        NaN where that isn't known, and where no weight can be pruned.
+        NaN if unknown, or if no weight can be pruned.
         """
         prunable = int(self.prunable_weights.sum())
         pruned: Floats = self.pruned_weights.sum(axis=1)
         return pruned / prunable if prunable else np.full(len(self.steps), np.nan)
 
     def to_dataframe(self) -> DataFrame:
-        """All of it, a row for each record and layer; the columns are those of the CSV export.
+        """Returns all values, one row per record and layer, with the columns of the CSV export.
 
         Returns:
             Columns step, layer (categorical), channels, the states, violated, nonfinite,
-            mean_delta, pruned_weights (NaN where that isn't known) and prunable_weights.
+            mean_delta, pruned_weights (NaN where unknown) and prunable_weights.
 
         Raises:
             ImportError: pandas isn't installed.
@@ -139,19 +138,19 @@ class Overview:
 
 
 def overview_csv(figures: Figures) -> Iterator[str]:
-    """The same as the tab exports it, some lines at a time."""
+    """The CSV of the tab's export, some lines at a time."""
     return csv_pieces([Overview(figures).columns()], ".4g", {"pruned_weights": ".0f"})
 
 
 def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
-    """Figures of all records in columns, at most so many of some steps."""
+    """Figures of all records in some steps, in at most so many columns."""
     summary = figures.summary
     sparse = bool(np.nan_to_num(figures.pruned).any())
     header = {
         **figures.header(),
         "violated_channels": summary.violated_channels,
         "sparse": sparse,
-        # How many relative deltas of channels that train lie where, over all records and layers.
+        # The distribution of the relative deltas of training channels, over all records and layers.
         "deltas": {"from": DECADES[0], "to": DECADES[1], "counts": summary.deltas.tolist()},
         "accounts": [asdict(account) for account in summary.accounts],
         "notes": notes.listed(summary.notes),
@@ -197,7 +196,7 @@ def pool(states: StateCounts, starts: Integers) -> dict[str, npt.NDArray[Any]]:
         shares: uint8 (rows, columns, states), the mean of the records that have data, in parts that
             add up to `WHOLE`; a state that is rare, "reactivated", keeps at least one.
         mean_delta: float32 (rows, columns), weighted by moving channels.
-        marks: uint8 (rows, columns), `VIOLATED` and `NONFINITE` where any record has some.
+        marks: uint8 (rows, columns), `VIOLATED` and `NONFINITE` if any record has them.
     """
     counts, violated, nonfinite, mean = states
     if not len(starts):
@@ -240,7 +239,7 @@ def _parts(sums: Floats) -> npt.NDArray[np.uint8]:
 
 
 def _weighted(values: Floats, weights: Floats) -> Floats:
-    """The mean over rows of what isn't NaN, by weights; NaN where these are all 0."""
+    """The weighted mean over rows, without NaN; NaN if all weights are 0."""
     weights = np.where(np.isnan(values), 0, weights)
     with np.errstate(invalid="ignore"):
         mean: Floats = (np.nan_to_num(values) * weights).sum(axis=0) / weights.sum(axis=0)
@@ -248,7 +247,7 @@ def _weighted(values: Floats, weights: Floats) -> Floats:
 
 
 def _mean_of(values: Floats, starts: Integers) -> npt.NDArray[np.float32]:
-    """The mean of each column's records that are known, NaN where none is."""
+    """The mean of each column's known records, NaN without any."""
     if not len(starts):
         return np.zeros((len(values), 0), np.float32)
     has_data = ~np.isnan(values)

@@ -34,14 +34,14 @@ STACK = np.array([MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DA
 """From the bottom of a strip to its top."""
 
 MODES = ("both", "state", "delta")
-"""States with a tint where channels move, states alone, relative changes alone."""
+"""States with a tint where channels move; only states; only relative changes."""
 
 RATIO = 2
 """Pixels of a picture for one of the page: the width of lines."""
 
 LEVELS = 256
 _TALL = 5 * RATIO
-"""Pixels of a row from which on what is violated has an outline instead of stripes."""
+"""Height of a row, in pixels, from which violated channels have an outline, not stripes."""
 
 Pixels = npt.NDArray[np.uint8]
 """(height, width, 4): red, green, blue, opacity."""

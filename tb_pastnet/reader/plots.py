@@ -67,7 +67,7 @@ class Plot(Figure):
 def plot_run(
     figures: Figures, layers: Sequence[str] | None, dark: bool, axes: Axes | None
 ) -> Figure:
-    """Strips of the states of channels, a row a layer; see `Run.plot`."""
+    """Strips of the states of channels, one row per layer; see `Run.plot`."""
     names = [layer.id for layer in figures.run.layers]
     rows = list(range(len(names))) if layers is None else [names.index(name) for name in layers]
     _expect_records(figures.run.name, figures.steps if rows else figures.steps[:0])
@@ -101,7 +101,7 @@ def plot_run(
     for row, count in enumerate(counts):
         image[row, :drawn] = pixels.strip(count, cut, drawn, figures.threshold, theme)
     _show(axes, image.reshape(-1, width, 4), figures.steps, (len(rows), 0))
-    return axes.figure
+    return _figure_of(axes)
 
 
 def plot_channels(
@@ -140,7 +140,7 @@ def plot_channels(
     across, down = pixels.cut_steps(steps, width), pixels.cut_channels(channels, height)
     image = pixels.heatmap(states, delta, across, down, mode, threshold, theme)
     _show(axes, image, steps, (channels - 0.5, -0.5))
-    return axes.figure
+    return _figure_of(axes)
 
 
 def _expect_records(name: str, steps: Integers) -> None:
@@ -151,8 +151,14 @@ def _expect_records(name: str, steps: Integers) -> None:
         )
 
 
+def _figure_of(axes: Axes) -> Figure:
+    """The figure of axes, even if they are in a part of it."""
+    figure: Figure = axes.figure.figure
+    return figure
+
+
 def _axes(height: float, theme: Theme) -> Axes:
-    """Axes of some inches in a figure of their own, with room for legend and ticks."""
+    """Axes of some inches in a new figure, with room for legend and ticks."""
     figure = Plot(figsize=(_WIDTH, height + 1.1), facecolor=theme.panel, layout="constrained")
     return figure.add_subplot()
 
@@ -167,7 +173,7 @@ def _finish(
     theme: Theme,
     mode: str = "both",
 ) -> None:
-    """Title, legend and the axis of steps: all that takes room beside the picture."""
+    """Title, legend and the axis of steps: all that takes room next to the picture."""
     axes.set_facecolor(theme.panel)
     axes.set_xlim(int(steps[0]), pixels.axis_end(steps))
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
@@ -180,9 +186,10 @@ def _finish(
         if marks[mark]:
             handles.append(Patch(color=colour))
             labels.append(mark)
+    above = offset_copy(axes.transAxes, _figure_of(axes), 0, 0.08)  # inches
     legend = axes.legend(
         handles, labels, title=title, alignment="left", loc="lower left",
-        bbox_to_anchor=(0, 1), bbox_transform=offset_copy(axes.transAxes, axes.figure, 0, 0.08),
+        bbox_to_anchor=(0, 1), bbox_transform=above,
         ncols=len(handles), frameon=False, fontsize=9, borderpad=0, borderaxespad=0,
         labelcolor=theme.muted, handlelength=1.8, columnspacing=1.2,
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
@@ -214,9 +221,10 @@ def _patch(state: int, theme: Theme, mode: str) -> Any:
 
 def _pixels_of(axes: Axes) -> tuple[int, int]:
     """Width and height of the picture within the axes, once all around it is there."""
-    layout = axes.figure.get_layout_engine()
+    figure = _figure_of(axes)
+    layout = figure.get_layout_engine()
     if layout is not None:
-        layout.execute(axes.figure)
+        layout.execute(figure)
     width, height = (RATIO * round(size) for size in axes.bbox.size)
     return max(width, RATIO), max(height, RATIO)
 

@@ -1,4 +1,4 @@
-"""The layers of a run and their variables: what was recorded of them, as arrays."""
+"""The layers of a run and their variables: their records as arrays."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class MasksAt:
 
     Attributes:
         step: the step.
-        kept: bool, of the variable's shape: False where a weight is pruned (held at zero). None
-            where that isn't known: in a log of summary calls, where the change of a mask is lost,
-            and for more than 2²⁸ weights.
-        trainable: likewise: False where a weight is frozen (held at its value) by a mask. What
-            `trainable=False` holds shows in the records, not here.
+        kept: bool, of the variable's shape: False where a weight is pruned (held at zero). None if
+            unknown: in a log of summary calls, if the change of a mask is lost, and for more than
+            2²⁸ weights.
+        trainable: the same for the trainable mask: False where it freezes a weight (holds it at its
+            value). Weights held by `trainable=False` show in the records, not here.
     """
 
     step: int
@@ -53,17 +53,17 @@ class MasksAt:
 
 
 class Records:
-    """What was recorded of a variable, one row a record and one column a channel.
+    """The records of a variable, one row per record and one column per channel.
 
-    Every array is read when it is asked for, and is the caller's own. Values are right within
-    2.2 %; zeros, ones of shares and counts are exact. NaN stands for what isn't known.
+    Every array is read on access and belongs to the caller. Values are accurate to 2.2 %; zeros,
+    shares of one and counts are exact. NaN means unknown.
 
     Attributes:
         shape: the shape of the variable.
         axis: its channel axis in words, mostly a number such as "-1".
         channels: how many channels it has.
         elements: how many elements each channel has.
-        role: what it is: "kernel", "bias", "scale", "statistic" or "other".
+        role: "kernel", "bias", "scale", "statistic" or "other".
     """
 
     def __init__(self, reader: RunReader, variable: description.VariableEntry) -> None:
@@ -142,12 +142,12 @@ class Records:
 
     @property
     def violated(self) -> Flags:
-        """Where held weights weren't what they were: bool (records, channels)."""
+        """Whether held weights had changed: bool (records, channels)."""
         flags: Flags = (self._codes(THRESHOLD) & np.uint8(VIOLATED)) != 0
         return flags
 
     def states(self, threshold: float = THRESHOLD) -> npt.NDArray[np.str_]:
-        """The state of each channel at each record.
+        """Returns the state of each channel at each record.
 
         Args:
             threshold: the relative delta under which a channel is quiet. After five quiet records
@@ -161,10 +161,10 @@ class Records:
         return names
 
     def masks(self, step: int | None = None) -> MasksAt:
-        """The masks of single weights as the record of a step saw them.
+        """Returns the masks of single weights in force for the record of a step.
 
         Args:
-            step: any step; None: that of the last record, or 0 where there is none.
+            step: any step; None: that of the last record, or 0 without records.
         """
         if step is None:
             step = max(self._series().steps.tolist(), default=0)
@@ -177,7 +177,7 @@ class Records:
 
     @property
     def account(self) -> Account:
-        """What became of its records: offered is the sum of the other numbers."""
+        """What became of its records: `offered` is the sum of the other numbers."""
         return self._series().account
 
     @property
@@ -186,7 +186,7 @@ class Records:
         return dict(self._series().notes.most_common())
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
-        """All of it, a row for each record and channel; the columns are those of the CSV export.
+        """Returns all values, one row per record and channel, with the columns of the CSV export.
 
         Args:
             threshold: as for `states`.
@@ -214,22 +214,22 @@ class Records:
     ) -> Figure:
         """Draws the channels over the steps, as the Layer view does; needs Matplotlib.
 
-        Of several records or channels under one pixel the largest change and the state of most are
-        drawn; reactivated, violated and non-finite channels keep pixels of their own.
+        A pixel with several records or channels shows their largest change and most frequent
+        state; reactivated, violated and non-finite channels always keep a pixel.
 
         Args:
             threshold: as for `states`; the scale of relative changes begins there.
-            mode: "both" draws states, with relative changes where channels move; "state" states
-                alone, "delta" relative changes alone.
+            mode: "both" draws states, with relative changes where channels move; "state" only
+                states, "delta" only relative changes.
             dark: whether to take the colours of the dark theme.
-            axes: where to draw; None: a figure of its own.
+            axes: where to draw; None: a new figure.
 
         Returns:
             The figure: notebooks show it, and `savefig` writes it.
 
         Raises:
             ImportError: Matplotlib isn't installed.
-            InvalidArgument: nothing is recorded, or the mode is another word.
+            InvalidArgument: nothing is recorded, or the mode is unknown.
         """
         from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
 
@@ -295,15 +295,15 @@ class Variable(Records):
 
 
 class Layer(Records):
-    """A layer; its records are those of the variable that the tab draws it by, mostly its kernel.
+    """A layer; its records are those of its main variable, mostly its kernel.
 
     Attributes:
         id: its path below the model, such as "block/conv1".
         name: its own name.
         group: the path of its parent, empty at the top.
         type: its class, such as "Conv2D".
-        variable: the id of the variable that it is drawn by.
-        variables: all that were recorded of it, by id.
+        variable: the id of its main variable, by which the tab draws it.
+        variables: all its recorded variables, by id.
 
     Example:
         >>> import tempfile

@@ -1,4 +1,4 @@
-"""What there is to know of some runs, from what the log holds of them."""
+"""The findings of some runs, from their logs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tb_pastnet.reader.store import RunReader
 
 
 def findings_of(readers: Sequence[RunReader], threshold: float) -> list[Finding]:
-    """Reads all layers of some runs, and finds what there is to know. See `core.findings`."""
+    """Reads all layers of some runs, and finds what is worth knowing. See `core.findings`."""
     return findings([_facts(reader, threshold) for reader in readers])
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
-    """A finding as JSON values: where to see it stands apart."""
+    """A finding as JSON values: where to see it is a separate object."""
     body = asdict(finding)
     link = {name: body.pop(name) for name in ("view", "layer", "channel")}
     return body | {"link": {**link, "run": body.pop("shown_run"), "step": finding.step}}

@@ -1,7 +1,7 @@
-"""What of a run's records the Network view needs, for every threshold: some megabytes a run.
+"""What the Network view needs of a run's records, for every threshold: some megabytes per run.
 
-Pruned weights are counted exactly where the log of mask changes tells them; elsewhere the shares
-that records hold are used.
+Pruned weights are counted exactly if the log of mask changes has them; otherwise the shares in the
+records are used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PRECISION = 0.045
 
 
 class Stalled(NamedTuple):
-    """How many channels of a variable are meant to train and stand still, and since which step."""
+    """How many channels of a variable are meant to train but don't change, and since which step."""
 
     channels: int
     since: int | None
@@ -47,38 +47,38 @@ class Stalled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RunSummary:
-    """What is known of a run, record by record. Of its layers in their order."""
+    """The facts of a run, record by record, with its layers in order."""
 
     steps: Integers  # (records,), of the run
     # int32 (layers, records), the layer's record at each step, -1 for none
     rows: npt.NDArray[np.int32]
-    accounts: tuple[Account, ...]  # of the variable that each layer is drawn by
-    stalled: tuple[Stalled, ...]  # likewise
+    accounts: tuple[Account, ...]  # of each layer's main variable
+    stalled: tuple[Stalled, ...]  # of each layer's main variable
     deltas: Integers  # (`BINS`,), see `Tally`, of all layers together
     # (layers, records), pruned weights, NaN where unknown; whole numbers in the smallest dtype
     pruned: npt.NDArray[Any]
-    # how many weights of each layer could be: of its kernels, and of each variable that ever was
-    # pruned
+    # how many weights of each layer can be pruned: of its kernels, and of each variable that ever
+    # was
     prunable: tuple[int, ...]
     violated_channels: int  # of all layers: found by the audit, or else by the records
-    notes: Notes  # what could not be read of any of them
+    notes: Notes  # notes on what could not be read
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return self.rows.nbytes + self.pruned.nbytes
 
 
 @dataclass(frozen=True, eq=False)
 class RunTallies:
-    """What answers for every threshold: much larger than the summary that is made with it."""
+    """The counts for every threshold: much larger than the summary that is made with them."""
 
     summary: RunSummary
     layers: tuple[Tally, ...]  # one for each
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return self.summary.size + sum(tally.size for tally in self.layers)
 
     @property
@@ -88,7 +88,7 @@ class RunTallies:
 
 
 class _VariableSummary(NamedTuple):
-    """What is kept of one variable's records; `pruned` and `partial` as in `StateSeries`."""
+    """A summary of one variable's records; `pruned` and `partial` as in `StateSeries`."""
 
     steps: Integers
     tally: Tally
@@ -104,12 +104,12 @@ _Summaries = Mapping[str, _VariableSummary]
 
 
 def summary_of(reader: RunReader) -> RunSummary:
-    """The summary of a run, made anew only where there is something new."""
+    """The summary of a run, made again only if there is new data."""
     return reader.kept(("summary",), lambda: tallies_of(reader).summary)
 
 
 def tallies_of(reader: RunReader) -> RunTallies:
-    """The tallies of a run's layers, which others may displace."""
+    """The tallies of a run's layers, which others may evict."""
     return reader.kept(("tallies",), lambda: _make_tallies(reader), large=True)
 
 
@@ -147,10 +147,10 @@ def _rows(own: Integers, steps: Integers) -> Integers:
 
 
 def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
-    """The variables whose records a layer is drawn from, the main one first.
+    """The variables that a picture of a layer needs, the main one first.
 
-    Others are needed where weights of theirs may be pruned and the log doesn't tell of all:
-    kernels, and where a log is damaged, any.
+    Others are needed if their weights may be pruned and the log isn't complete: kernels, and, with
+    a damaged log, any.
     """
     besides = [
         name
@@ -163,14 +163,14 @@ def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
 
 
 def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:
-    """Reads variables, and the steps of the run: where a timeline is lost the first knows more."""
+    """Reads variables, and the steps of the run: the first has more if a timeline is lost."""
     run, masks = reader.run, reader.masks
     rows = AUDITED_ROWS if masks.audited else STATE_ROWS
 
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
         series = make_state_series(records, run.variables[name], masks.commanded(name))
         state = mark(series.unsettled, series.steps, masks.violations.get(name, ()))
-        # Those that follow may wait long for what they are copied from.
+        # Following channels may wait long for their source.
         is_following = (state & np.uint8(channel_states.STATE)) == channel_states.FOLLOWING
         since = channel_states.stalled(records.codes, state)
         since[is_following.any(axis=0)] = -1
@@ -200,7 +200,7 @@ def _count_pruned(
 ) -> tuple[Floats, tuple[int, ...]]:
     """`pruned` and `prunable` of the summary; a variable counts once however many layers share it.
 
-    A layer is counted from the summaries of what it needs; `lost` gets where records and log
+    A layer is counted from the summaries of what it needs; `lost` counts where records and log
     disagree.
     """
     run, masks = reader.run, reader.masks
@@ -235,7 +235,7 @@ def _pruned_of(
         return counts
     row = np.minimum(np.searchsorted(records.steps, steps), len(records.steps) - 1)
     estimated = np.where(records.steps[row] == steps, records.pruned[row], np.nan)
-    # A log whose end is lost doesn't know that: its records do.
+    # A log doesn't show that its end is lost: its records do.
     wrong = np.abs(counts - estimated) > _PRECISION * records.partial[row]
     if wrong.any():
         lost[notes.MASKS_DISAGREE] += int(wrong.sum())

@@ -20,12 +20,12 @@ from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.notes import AT_ONCE, Notes
 
 SINK, SUMMARY = "sink", "summary"
-"""Where a run comes from: our own writer, or a user's own (`tf.summary`)."""
+"""The source of a run: our own writer, or a user's own (`tf.summary`)."""
 
 
 @dataclass(frozen=True)
 class SeriesPart:
-    """Where TensorBoard keeps a part of a variable's records."""
+    """The series that stores a part of a variable's records."""
 
     tb_run: str
     tag: str
@@ -54,9 +54,9 @@ class CatalogRun:
     lineages: tuple[LineageHead, ...]  # its writers in order; none in a user's own writer
     layers: tuple[LayerEntry, ...]  # in forward order
     variables: Mapping[str, VariableEntry]  # by id
-    parts: Mapping[str, tuple[SeriesPart, ...]]  # where the records of each variable are, by id
+    parts: Mapping[str, tuple[SeriesPart, ...]]  # the series of each variable's records, by id
     axis: TimeAxis
-    account: Account  # of its time steps
+    account: Account  # of its due records
     notes: Notes  # what could not be read
     version: Hashable  # changes when anything of the run does
     shared: bool = False  # others recorded into its directory at the same time
@@ -68,12 +68,12 @@ class CatalogRun:
 
     @property
     def closed(self) -> bool:
-        """Whether training ended in order."""
+        """Whether training ended normally."""
         return bool(self.lineages) and self.lineages[-1].timeline.closed
 
     @property
     def overhead(self) -> Overhead | None:
-        """What all of its writers cost that tell it; None if none does."""
+        """The sum of its writers' recording overheads; None if none recorded it."""
         costs = [lineage.overhead for lineage in self.lineages if lineage.overhead is not None]
         return sum(costs, Overhead()) if costs else None
 
@@ -84,14 +84,14 @@ class CatalogRun:
 
     @property
     def can_probe(self) -> bool:
-        """Whether its newest writer takes `probe=`: Keras on TensorFlow alone does."""
+        """Whether its newest writer takes `probe=`: only Keras on TensorFlow does."""
         described = [head.description for head in self.lineages if head.description]
         packages = described[-1].versions if described else {}
         return "keras" in packages and packages.keys().isdisjoint(("torch", "jax"))
 
 
 def by_writer(lineages: Iterable[LineageHead]) -> list[list[LineageHead]]:
-    """The lineages in one directory, in order, of each process that recorded into it at a time."""
+    """The lineages in one directory, in order, by process, if several recorded at the same time."""
     ordered = sorted(lineages, key=lambda head: (head.name.ordinal, head.name.lineage))
     writers: dict[int, list[LineageHead]] = {}
     for head, writer in zip(ordered, writers_of([head.recorded for head in ordered]), strict=True):
@@ -130,7 +130,7 @@ def join_lineages(name: str, ordered: Sequence[LineageHead], *, shared: bool = F
 
 
 def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, ...]:
-    """Where its records are, or should be: a series that is gone is missed, not forgotten."""
+    """The series of its records, including lost ones: they are counted as missing."""
     tag = channels_tag(variable)
     return tuple(
         SeriesPart(head.tb_run, tag, head)
@@ -142,7 +142,7 @@ def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, 
 def _network(
     descriptions: Sequence[Description],
 ) -> tuple[tuple[LayerEntry, ...], dict[str, VariableEntry]]:
-    """The latest network, then what only earlier descriptions know."""
+    """The latest network, then layers that only earlier descriptions have."""
     layers: dict[str, LayerEntry] = {}
     variables: dict[str, VariableEntry] = {}
     for description in reversed(descriptions):
@@ -190,7 +190,7 @@ def _axis(lineages: Sequence[LineageHead]) -> tuple[TimeAxis, Account]:
 
 
 def variable_facts(variable: VariableEntry) -> dict[str, Any]:
-    """What answers say of a variable."""
+    """The facts about a variable in answers."""
     return {
         "role": variable.role,
         "shape": variable.shape,

@@ -1,7 +1,7 @@
-"""Arrays of answers as they are sent: counts small, states in stretches, deltas by their places.
+"""Encodings of arrays in answers: small counts, states in stretches, deltas by their places.
 
-States last and deltas are rough: the former take next to nothing, the latter a byte each, which is
-less than what packing makes of their codes and takes no time.
+States rarely change and deltas are rough: stretches take next to nothing, and places one byte per
+delta, which is less than their packed codes and takes no time.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _TURNED = 16
 
 
 def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Counts in the smallest dtype that holds them exactly: u1, u2 or u4, as most are small.
+    """Counts in the smallest dtype that holds them exactly: u1, u2 or u4, because most are small.
 
-    It is the same array where one of them is too large, no whole number, or NaN.
+    It is the same array if one of them is too large, not a whole number, or NaN.
     """
     largest = counts.max(initial=0)
     for dtype in (np.uint8, np.uint16, np.uint32):
@@ -44,7 +44,7 @@ def smallest(counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The elements of an array row by row, also where it lies column by column."""
+    """The elements of an array row by row, even if it is stored column by column."""
     if array.flags.c_contiguous:
         return array.reshape(-1)
     rows = np.empty(array.shape, array.dtype)
@@ -54,7 +54,7 @@ def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         strip = (*[slice(None)] * outer, slice(start, start + _TURNED))
         rows[strip] = array[strip]
 
-    # A few of what lies far apart at a time: the cache holds what both sides touch.
+    # In small parts: the cache then holds the source and the result.
     list(in_threads(turn, range(0, array.shape[outer], _TURNED)))
     return rows.reshape(-1)
 
@@ -62,8 +62,8 @@ def row_by_row(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def stretches(states: States) -> tuple[States, Integers]:
     """The state of each stretch of equal ones, channel by channel, and how many cells it has.
 
-    One may go on in the next channel: `np.repeat` of both are the states (channels, records), row
-    by row.
+    One may continue in the next channel: `np.repeat` of both are the states (channels, records),
+    row by row.
 
     Example:
         >>> stretches(np.array([[1, 4], [1, 4], [3, 4]], np.uint8))
@@ -109,7 +109,7 @@ def listed(codes: Codes) -> tuple[Integers, Floats]:
 
 
 def _span(codes: Codes) -> tuple[int, int]:
-    """The least and the largest code of a number; of none the least is the larger one."""
+    """The least and the largest code of a number; without any, the least is the larger one."""
     # Counted from either end, the special codes wrap around: they are larger than all others.
     from_low = (codes - np.int16(_LOW)).view(np.uint16).min(initial=_HIGH - _LOW)
     from_high = (np.int16(_HIGH) - codes).view(np.uint16).min(initial=_HIGH - _LOW)
@@ -117,7 +117,7 @@ def _span(codes: Codes) -> tuple[int, int]:
 
 
 def _strips(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Some records after the others, which the cache holds."""
+    """Groups of records that fit into the cache."""
     long = max(_STRIP // max(array.shape[1], 1), 1)
     for start in range(0, len(array), long):
         yield array[start : start + long]

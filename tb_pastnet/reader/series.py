@@ -27,7 +27,7 @@ MASK_ROWS = (KEPT, TRAINABLE)
 """The statistics that `join_blocks` looks at."""
 
 MOST_CELLS = 1 << 24
-"""Records times channels of one series that are held at once: 256 MiB of codes."""
+"""Records times channels of one series in memory: 256 MiB of codes."""
 
 _TOGETHER = 1 << 22
 _WIDE = 256
@@ -35,7 +35,7 @@ _WIDE = 256
 
 @dataclass(frozen=True, eq=False)
 class RecordSeries:
-    """The records of one variable that stand, oldest first."""
+    """The records of one variable that count, oldest first."""
 
     steps: Integers  # (records,), increasing
     past_steps: Integers  # (records,), of the value that each is compared with
@@ -66,7 +66,7 @@ class RecordSeries:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What one lineage holds of a variable."""
+    """The part of a variable's records in one lineage."""
 
     records: Block
     wall_times: Floats
@@ -85,9 +85,9 @@ def make_series(
     sampled: bool = False,
     rows: Rows = ROWS,
 ) -> RecordSeries:
-    """Decodes and joins what the parts of a variable, in the order of the lineages, hold.
+    """Decodes and joins the parts of a variable, in the order of the lineages.
 
-    `withheld` are series that TensorBoard could not hand out; `sampled` tells that only a part of
+    `withheld` are series that TensorBoard could not return; `sampled` means that only a part of
     the events was read. Statistics that aren't among `rows` may come back as NaN.
     """
     decoded = [
@@ -133,7 +133,7 @@ def _decode(
 
 
 def _of_width(blocks: Iterable[OpenBlock], channels: int, noted: Notes) -> Iterator[OpenBlock]:
-    """The blocks of the latest network's width; others, and what isn't known, are noted."""
+    """The blocks of the latest network's width; others, and unknown statistics, are noted."""
     for block in blocks:
         if block.unknown:
             noted[notes.LATER_STATISTICS] += len(block.steps)
@@ -181,7 +181,8 @@ def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: boo
     offered, thinned, dropped = read + part.damaged, part.left_out, 0
     if lineage is not None:
         line = lineage.timeline
-        # A run that is being written: blocks may be newer than the timeline that was read before.
+        # In a run that is being written, blocks may be newer than the timeline, which was read
+        # before.
         offered = line.offered + int((part.records.sequence >= line.offered).sum())
         missing = max(offered - read - line.thinned - line.dropped - part.damaged, 0)
         thinned += line.thinned + (missing if sampled else 0)
@@ -217,7 +218,7 @@ def _join(
 
 
 def restored(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
-    """Restores blocks, as many together as go on from one another and don't take much memory."""
+    """Restores blocks, consecutive ones together as long as memory stays small."""
     group: list[OpenBlock] = []
     cells = 0
     for block in blocks:
@@ -237,10 +238,10 @@ def restored(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
 def join_blocks(
     blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS
 ) -> tuple[Block, int]:
-    """Joins blocks in their order, and tells how many records were left out.
+    """Joins blocks in their order; returns how many records were left out.
 
-    Where they are too many, records go evenly but no change of a mask. The rule looks at sequence
-    numbers alone, so that the choice doesn't depend on the order in which the blocks come.
+    If there are too many, records are left out evenly, but no change of a mask. The rule depends
+    only on sequence numbers, not on the order of the blocks.
     """
     room = max(most_cells // max(channels, 1), 1)
     held: list[Block] = []
@@ -255,7 +256,7 @@ def join_blocks(
         count += len(block.steps)
         if count <= room and not changes:
             continue
-        # Only where something has to go, and then from the first block on.
+        # Only if something has to be left out, and then from the first block on.
         for index in range(len(changes), len(held)):
             changed = _mask_changes(held[index], mask)
             mask = held[index].codes[MASK_ROWS, -1]
@@ -268,7 +269,7 @@ def join_blocks(
                 stride *= 2
                 _thin(held, changes, stride)
             else:
-                # All that is left are changes of a mask, too many even of those.
+                # Only changes of a mask remain, too many even of those.
                 _halve(held, changes)
             count = sum(len(kept.steps) for kept in held)
     return concatenate(held, channels), total - count
@@ -297,7 +298,7 @@ def _halve(held: list[Block], changes: list[Flags]) -> None:
 
 
 def concatenate(blocks: Sequence[Block], channels: int) -> Block:
-    """Joins blocks in the order given; none make an empty one."""
+    """Joins blocks in the given order; no blocks make an empty one."""
     if not blocks:
         none = np.zeros(0, np.int64)
         return Block(none, none, none, np.zeros((len(STATISTICS), 0, channels), np.int16))
@@ -312,7 +313,7 @@ def concatenate(blocks: Sequence[Block], channels: int) -> Block:
 
 
 def choose(records: Block, chosen: Flags | Integers) -> Block:
-    """Some of the records, by flags or by positions; the same object where it is all of them."""
+    """Some of the records, by flags or by positions; the same object if all are chosen."""
     rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
     if len(rows) == len(records.steps) and bool((rows == np.arange(len(rows))).all()):
         return records

@@ -1,4 +1,4 @@
-"""What is asked of whatever holds our series, such as a data provider of TensorBoard."""
+"""The interface to a source of our series, such as a data provider of TensorBoard."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ logger = logging.getLogger(__name__)
 
 
 class RequestContext(NamedTuple):
-    """On whose behalf data are read."""
+    """The request for which data are read."""
 
     tensorboard: Any  # TensorBoard's own request context, None outside of a request
     experiment: str  # TensorBoard's experiment id, mostly ""
 
 
 LOCAL = RequestContext(None, "")
-"""Files know neither requests nor experiments."""
+"""Files have neither requests nor experiments."""
 
 
 class SeriesVersion(NamedTuple):
-    """What is known of a series without reading it. Two equal ones: nothing new was written."""
+    """The version of a series, without reading it. Two equal ones: nothing new was written."""
 
     max_step: int
     max_wall_time: str  # the latest time, as text so that NaN equals itself
@@ -46,13 +46,13 @@ class StoredMessage(NamedTuple):
 
     step: int
     wall_time: float  # seconds since 1970, not covered by any checksum
-    data: bytes | None  # the bytes; None if the event holds something else than bytes
+    data: bytes | None  # the bytes; None if the event holds anything but bytes
 
 
 def count_standing(steps: Sequence[int], step: int) -> int:
-    """How many events of a series stand when one of another step follows: those of smaller steps.
+    """How many events of a series remain when another step follows: those of smaller steps.
 
-    TensorBoard's fast loader lets go of the others, so that this is the rule for every source.
+    TensorBoard's fast loader drops the others, so this is the rule for every source.
 
     Example:
         >>> count_standing([16, 32, 48], 20)
@@ -62,9 +62,9 @@ def count_standing(steps: Sequence[int], step: int) -> int:
 
 
 def standing(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
-    """The events of a series that stand, given all in the order in which they were written.
+    """The events of a series that count, given all in the order in which they were written.
 
-    Those of infinite times are passed over, as by TensorBoard's fast loader.
+    Those with infinite times are skipped, as by TensorBoard's fast loader.
     """
     stored: list[StoredMessage] = []
     steps: list[int] = []
@@ -83,28 +83,28 @@ SeriesName = tuple[str, str]
 Listing = dict[str, dict[str, SeriesVersion]]
 Readings = dict[SeriesName, list[StoredMessage]]
 Reading = tuple[Readings, list[SeriesName]]
-"""Events by series, oldest first, and the series that TensorBoard could not hand out."""
+"""Events by series, oldest first, and the series that TensorBoard could not return."""
 
 
 class RunDeleted(Exception):
-    """A run that was listed, and of which TensorBoard has nothing any more.
+    """A run that was listed, but is gone from TensorBoard.
 
-    Told as a run, all its records would be unreadable.
+    As a run, all its records would count as unreadable.
     """
 
 
 class NotListed(Exception):
     """TensorBoard fails to list runs or series.
 
-    Its slow loader lists while another thread loads, so that runs vanish and series are half there;
+    Its slow loader lists while another thread loads, so runs vanish and series are half there;
     a series with metadata and without any value makes it fail each time.
     """
 
 
 class SeriesSource(ABC):
-    """Which series of ours there are, and their bytes.
+    """Our series, and their bytes.
 
-    Where something is at fault, the answers say so and hold the rest.
+    If something fails, the answers note it and contain the rest.
     """
 
     @abstractmethod
@@ -115,7 +115,7 @@ class SeriesSource(ABC):
     def series(
         self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None
     ) -> Listing:
-        """Our series of some runs and tags; None: of all. `NotListed` where TensorBoard fails."""
+        """Our series of some runs and tags; None: all. `NotListed` if TensorBoard fails."""
 
     def listing(
         self, context: RequestContext, only: Collection[str] | None = None
@@ -164,15 +164,14 @@ class SeriesSource(ABC):
     ) -> Reading:
         """Reads all events of every given tag in every given run.
 
-        A source that can't hand out more reads `most` events a series, the last among them. Given
-        back are the events, and the series that could not be handed out; what doesn't exist is in
-        neither.
+        A limited source reads `most` events per series, the last among them. Returns the events,
+        and the series that could not be read; missing ones are in neither.
         """
 
     def deleted(
         self, context: RequestContext, runs: Collection[str], reading: Reading
     ) -> list[str]:
-        """Which runs were deleted while they were read; asks again only where one gave nothing."""
+        """Which runs were deleted while they were read; lists again only if one is empty."""
         readings, failed = reading
         answered = {run for run, _ in (*readings, *failed)}
         silent = [run for run in runs if run not in answered]
@@ -186,7 +185,7 @@ class SeriesSource(ABC):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """Reads runs in which one of the tags is listed; `RunDeleted` where one of them is gone."""
+        """Reads runs in which one of the tags is listed; `RunDeleted` if one of them is gone."""
         reading = self.read(context, runs, tags, most)
         if deleted := self.deleted(context, runs, reading):
             name = parse_run(deleted[0])
@@ -197,7 +196,7 @@ class SeriesSource(ABC):
 def grouped(
     items: Iterable[Item], size: Callable[[Item], int], most: int
 ) -> Iterator[Sequence[Item]]:
-    """Items in their order, as many together as one call can carry; a larger one goes alone."""
+    """Items in order, as many together as one call can carry; a larger one gets its own call."""
     group: list[Item] = []
     total = 0
     for item in items:
@@ -212,7 +211,7 @@ def grouped(
 
 
 def most_events(records: int, width: int, cells: int) -> int:
-    """How many events of records so wide one call can carry: all, or as many as twice the cells."""
+    """How many events of records of a width one call can carry: all, or twice the cells."""
     if records * width <= 2 * cells:
         return ALL
     return max(2 * cells // (_EVENT_RECORDS * width), 1)

@@ -1,7 +1,7 @@
-"""State and relative delta of a variable's records: a fifth of the bytes, all of the picture.
+"""State and relative delta of a variable's records: a fifth of the bytes, enough for the picture.
 
-Beside them what the records alone say of held weights: channels that moved although held, and how
-many weights the kept mask holds at zero.
+In addition, facts about held weights from the records only: held channels that moved, and how many
+weights the kept mask holds at zero.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ STATE_ROWS = tuple(row for row in ROWS if row != DELTA_MAX)
 """The statistics that states are made from; only marks look at the largest change."""
 
 AUDITED_ROWS = tuple(row for row in STATE_ROWS if row != CHANGED)
-"""The same where the writer itself looked for held weights that moved: nothing is marked."""
+"""The same if the writer audited held weights itself: nothing is marked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """The channels that bear the mark `VIOLATED` at any record."""
+    """The channels with the mark `VIOLATED` at any record."""
 
     channels: Integers  # (marked,), increasing
-    first_steps: Integers  # (marked,), of the first record that bears it
+    first_steps: Integers  # (marked,), of the first record with the mark
     last_steps: Integers  # (marked,), of the last one
     changed: Floats  # (marked,), the largest share of weights that changed in one such record
     largest: Floats  # (marked,), the largest change of a weight in one such record
@@ -55,7 +55,7 @@ NO_MARKS = Marks(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_FLOATS, NO_FLOATS)
 
 @dataclass(frozen=True, eq=False)
 class StateSeries:
-    """What the pictures of a variable are drawn from, for every threshold."""
+    """The data that pictures of a variable are drawn from, for every threshold."""
 
     steps: Integers  # (records,), increasing
     past_steps: Integers  # (records,), of the value that each is compared with
@@ -63,15 +63,14 @@ class StateSeries:
     learning_rates: Floats  # (records,), NaN where unknown
     unsettled: channel_states.States  # (records, channels), states with none settled; see `states`
     delta: Codes  # (records, channels), codes of the relative delta
-    marks: Marks  # channels that moved although all of them was held
+    marks: Marks  # channels that moved while fully held
     pruned: Floats  # (records,), weights that the kept mask holds at zero, by the shares
-    # (records,), weights of channels of which it holds a part: where there are none, `pruned` is
-    # exact
+    # (records,), weights of channels that it holds in part: if there are none, `pruned` is exact
     partial: Floats
     account: Account  # what became of all records
     notes: Notes  # what could not be read, and why
-    # masks changed, learning rate changed, training resumed; see `layer_events`. Left out where
-    # nobody asks for them.
+    # masks changed, learning rate changed, training resumed; see `layer_events`. Left out unless
+    # requested.
     events: tuple[Event, ...] = ()
 
     @property
@@ -92,12 +91,12 @@ def make_state_series(
     *,
     seen: Flags | None = None,
 ) -> StateSeries:
-    """Tells the state and the relative delta of each record and channel.
+    """Finds the state and the relative delta of each record and channel.
 
     `commanded`, int64 (changes,), increasing, are the known steps at which its kept mask changed:
-    that held weights are pruned then violates nothing. None: the writer itself looked for held
-    weights that moved, so that none are marked. `seen` is from `measured_in` of all channels, where
-    these are some of a kernel; None: these are all.
+    pruning held weights there isn't a violation. None: the writer audited held weights itself, so
+    none are marked. `seen` is from `measured_in` of all channels, if these are some of a kernel;
+    None: these are all.
     """
     calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
     _, records, channels = series.codes.shape
@@ -138,12 +137,12 @@ def make_state_series(
 
 
 def measured_in(series: RecordSeries, variable: VariableEntry) -> Flags | None:
-    """Where channels of zeros count as pruned without a mask, bool (records,); None: nowhere."""
+    """Whether channels of zeros count as pruned without a mask, bool (records,); None: nowhere."""
     return channel_states.seen(series.codes) if variable.role == KERNEL else None
 
 
 def _calm(series: RecordSeries, commanded: Integers) -> npt.NDArray[np.uint8]:
-    """The bits that stay, uint8 (records, 1): no `VIOLATED` where a change lies since the past."""
+    """The bits that stay, uint8 (records, 1): no `VIOLATED` after a change since the past."""
     first, last = (
         np.searchsorted(commanded, steps, side="right")
         for steps in (series.past_steps, series.steps)
@@ -153,14 +152,14 @@ def _calm(series: RecordSeries, commanded: Integers) -> npt.NDArray[np.uint8]:
 
 
 def find_marks(state: channel_states.States, series: RecordSeries) -> Marks:
-    """The channels that bear a mark in their states, uint8 (records, channels)."""
+    """The channels with a mark in their states, uint8 (records, channels)."""
     marked = (state & np.uint8(channel_states.VIOLATED)) != 0
     if not marked.any():
         return NO_MARKS
     channels = np.flatnonzero(marked.any(axis=0))
     marked = marked[:, channels]
     last = len(marked) - 1 - marked[::-1].argmax(axis=0)
-    # ZERO is the smallest code, so that what isn't marked never is the largest.
+    # ZERO is the smallest code, so unmarked records are never the largest.
     changed, largest = (
         np.where(marked, series.codes[row][:, channels], np.int16(ZERO)).max(axis=0)
         for row in (CHANGED, DELTA_MAX)
@@ -178,8 +177,8 @@ def find_marks(state: channel_states.States, series: RecordSeries) -> Marks:
 def pruned_weights(codes: Codes, elements: int) -> tuple[Floats, Floats]:
     """Estimates from the recorded shares how many weights the kept mask holds at zero.
 
-    Beside these, float64 (records,), tells how many weights lie in channels that are kept in part:
-    the shares of these are stored within 4.5 %, all others exactly.
+    Also returns how many weights are in channels that are kept in part, float64 (records,): their
+    shares are stored within 4.5 %, all others exactly.
     """
     kept = codes[KEPT]
     records = len(kept)

@@ -1,4 +1,4 @@
-"""What is read of runs, on somebody's behalf, and kept for later requests up to a ceiling."""
+"""Data read for requests, and cached for later ones up to a limit."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ CEILING = 320 << 20
 """Bytes of decoded records and of answers that are kept for later requests."""
 
 CELLS_A_CALL = 4 << 20
-"""Records times channels that one provider call is asked for: 64 MiB if nothing compresses."""
+"""Records times channels in one provider call: 64 MiB if nothing compresses."""
 
 FRESH_FOR = 1.0
-"""Seconds for which what is listed counts as new. TensorBoard itself looks every 5 seconds."""
+"""Seconds for which a listing counts as new. TensorBoard itself looks every 5 seconds."""
 
 MOST_ELEMENTS = 1 << 28
 """Elements of a mask that is unpacked: 256 MiB. A hostile log claims any number in a few bytes."""
@@ -64,11 +64,11 @@ _LARGE = 2 << 20
 
 
 class Store:
-    """Reads and keeps what a source has of us, up to so many bytes. Safe to use from many threads.
+    """Reads and caches our data from a source, up to a number of bytes. Thread-safe.
 
-    Of the two caches `large` has what was made lately, `small` what is small and made of much:
-    nothing large displaces it. One listing serves all requests for `fresh_for` seconds. `progress`
-    shows how far the records of a run are read.
+    There are two caches: `large` for recent results, `small` for small results of much work, which
+    nothing large evicts. One listing serves all requests for `fresh_for` seconds. `progress` shows
+    how far the records of a run are read.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class Store:
         self._experiments = defaultdict[str, Experiment](lambda: Experiment(self.source))
 
     def catalog(self, context: RequestContext) -> Catalog:
-        """All runs as of now. Two quick provider calls at once where nothing is new.
+        """The current catalog of all runs. Two quick provider calls at once if nothing is new.
 
-        What was kept of runs that are there no more is let go.
+        Cached data of deleted runs are dropped.
         """
         with self._listing:
             experiment = self._experiments[context.experiment]
@@ -108,7 +108,7 @@ class Store:
 
 
 class RunReader:
-    """Reads one run on somebody's behalf. What takes long is kept in the store."""
+    """Reads one run for a request. Slow results are cached in the store."""
 
     def __init__(self, store: Store, context: RequestContext, run: CatalogRun) -> None:
         self.store = store
@@ -124,10 +124,10 @@ class RunReader:
         large: bool = False,
         most: float = math.inf,
     ) -> ReadValue:
-        """What is made of the run, made anew when the run has changed. See `Cache.get`.
+        """A result for the run, made again when the run has changed. See `Cache.get`.
 
-        Another version than the run's changes when the data behind the value do. Others may
-        displace a `large` one; only one of at most so many bytes is kept.
+        `version`, if not the run's, changes with the data of the result. Others may evict a `large`
+        one; only one of at most `most` bytes is kept.
         """
         cache = self.store.large if large else self.store.small
         version = self.run.version if version is None else version
@@ -138,7 +138,7 @@ class RunReader:
 
     @cached_property
     def masks(self) -> MaskHistory:
-        """What the run tells of its masks and of held weights that moved."""
+        """The run's masks and violations."""
         return read_mask_history(self.store.source, self.store.small, self.context, self.run)
 
     @cached_property
@@ -151,7 +151,7 @@ class RunReader:
         return join_violations(self.run, self.masks.violations, self._marks(lost), most)
 
     def _marks(self, lost: Notes) -> Iterator[tuple[str, Marks]]:
-        """The marks of all variables: none, and no record is read, where an audit looked itself."""
+        """The marks of all variables; none, without reading records, if the writer audited."""
         run, masks = self.run, self.masks
         names = list(dict.fromkeys(name for layer in run.layers for name in layer.variables))
         if masks.audited:
@@ -167,7 +167,7 @@ class RunReader:
             yield name, marked
 
     def mask_in_force(self, variable: str, mask: str, step: int) -> tuple[bool, Flags | None]:
-        """Whether a mask is known as records of a step saw it, and its elements if it has a hole.
+        """Whether a mask is known for the record of a step, and its elements if it has a hole.
 
         They are bool (elements,), row by row; True lets the weight through. Not kept: masks are
         large.
@@ -206,7 +206,7 @@ class RunReader:
         return make_function(
             self.run.lineages,
             readings,
-            # What is listed and comes back empty was withheld, too.
+            # A listed series that comes back empty was withheld, too.
             withheld=[name for name in probed if not readings.get((name, TAG_FUNCTION))],
             sampled=most < ALL,
         )
@@ -225,7 +225,7 @@ class RunReader:
             series = make_state_series(records, described, commanded)
             return replace(series, events=tuple(recorded_events(records)))
 
-        # Of a wide layer the answer is kept, which is packed: many of those have room.
+        # For a wide layer the packed answer is cached instead: many of those fit.
         return self.kept(("state series", variable), make, large=True, most=_LARGE)
 
     def states(self, variable: str, threshold: float) -> channel_states.States:
@@ -234,7 +234,7 @@ class RunReader:
         return self.marked(self.state_series(variable), variable, threshold)
 
     def marked(self, series: StateSeries, variable: str, threshold: float) -> channel_states.States:
-        """The same of a series that is at hand."""
+        """The same for a given series."""
         violations = self.masks.violations.get(variable, ())
         return mark(series.states(threshold), series.steps, violations)
 
@@ -244,7 +244,7 @@ class RunReader:
         make: Callable[[str, RecordSeries], Value],
         rows: Rows = ROWS,
     ) -> Iterator[Value]:
-        """Makes something of the records of many variables, of which few are held at a time.
+        """Makes something from the records of many variables, few of which are in memory at a time.
 
         They are read in few calls, and a few calls at once.
         """
@@ -264,7 +264,7 @@ class RunReader:
         make: Callable[[str, RecordSeries], ReadValue],
         rows: Rows = ROWS,
     ) -> Mapping[str, ReadValue]:
-        """The same, kept by variable: only those that aren't there are made, in few calls."""
+        """The same, cached by variable: only missing ones are made, in few calls."""
         keys = {self._key(kind, variable): variable for variable in variables}
 
         def make_all(missing: Sequence[tuple[Hashable, ...]]) -> Iterable[ReadValue]:

@@ -1,7 +1,7 @@
 """Runs that were recorded by summary calls into a user's own writer.
 
-There is no description and no timeline: what is known comes from the tags and from the plugin
-content of each. There is no account of what was offered either, only of what was found.
+There is no description and no timeline: all facts come from the tags and their plugin content. Lost
+records can't be counted.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _ROLES = {
 
 
 def foreign(versions: Mapping[str, SeriesVersion]) -> int:
-    """How many series under our name are not ours."""
+    """How many series under our name aren't ours."""
     return len(versions) - len(_series(versions))
 
 
 def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun | None:
-    """Makes a run of the tags of a user's own writer, without time axis and account.
+    """Makes a run from the tags of a user's own writer, without time axis and account.
 
     None if none of the series is ours.
     """
@@ -63,7 +63,7 @@ def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun |
 
 
 def thinnest(run: CatalogRun) -> str:
-    """The variable with the fewest channels: the cheapest to date a run by."""
+    """The variable with the fewest channels: the cheapest one to read for a run's time axis."""
     return min(run.variables, key=lambda tag: run.variables[tag].channels)
 
 

@@ -1,4 +1,4 @@
-"""Tables by column: what DataFrames, the CSV of the tab and exports are made of."""
+"""Tables by column, for DataFrames, the CSV of the tab and exports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Labels(NamedTuple):
-    """A column of texts of which many are equal."""
+    """A column of texts, many of them equal."""
 
-    names: tuple[str, ...]  # those that there are, no two of them equal
+    names: tuple[str, ...]  # the distinct texts
     codes: npt.NDArray[Any]  # integers (rows,), the position of each row's name
 
     def __len__(self) -> int:
@@ -46,7 +46,7 @@ def repeated(column: Labels, times: int) -> Labels:
 
 
 def occurring(column: Labels) -> Labels:
-    """The same column with those names alone that stand in it, in the order of the alphabet."""
+    """The same column with only the names that occur, in alphabetical order."""
     used = np.flatnonzero(np.bincount(column.codes, minlength=len(column.names)))
     names = sorted(column.names[code] for code in used)
     codes = np.zeros(len(column.names), np.int32)
@@ -55,7 +55,7 @@ def occurring(column: Labels) -> Labels:
 
 
 def to_dataframe(columns: Columns) -> DataFrame:
-    """Makes a DataFrame; texts are categorical: a byte or two a row."""
+    """Makes a DataFrame; texts are categorical: a byte or two per row."""
     pandas = _pandas()
     return pandas.DataFrame({name: _series(pandas, column) for name, column in columns.items()})
 
@@ -63,7 +63,7 @@ def to_dataframe(columns: Columns) -> DataFrame:
 def stacked(tables: Mapping[str, DataFrame], name: str) -> DataFrame:
     """Puts tables of the same columns, at least one, below one another.
 
-    A first column of some name tells which one a row is of.
+    A first column of this name identifies the table of each row.
     """
     pandas = _pandas()
     lengths = [len(frame) for frame in tables.values()]
@@ -81,7 +81,7 @@ def _series(pandas: Any, column: Column) -> Any:
 
 def _pandas() -> Any:
     try:
-        import pandas  # only here, and only when a DataFrame is asked for
+        import pandas  # only here, for DataFrames
     except ModuleNotFoundError as error:
         raise ImportError(
             "Could not make a DataFrame: expected pandas to be installed, got none. "
@@ -95,11 +95,11 @@ def csv_pieces(
 ) -> Iterator[str]:
     """Writes tables of the same columns, at least one, below one another as CSV after RFC 4180.
 
-    Not with Python's own module: that of 3.10 can't write a name that holds NUL. A name that a
+    Python's csv module isn't used: in 3.10 it can't write a name with NUL. A name that a
     spreadsheet would take for a formula begins with an apostrophe.
 
-    `digits` is the format of fractional numbers, such as ".4g", but for columns that have one of
-    `formats`; by default they are read back as they are. NaN is empty.
+    `digits` is the format of fractional numbers, such as ".4g", except for columns in `formats`; by
+    default numbers read back exactly. NaN is empty.
     """
     formats = formats or {}
     for number, columns in enumerate(tables):
@@ -115,7 +115,7 @@ def csv_pieces(
 
 
 def _cells(column: Column, rows: slice, digits: str) -> list[str]:
-    """Some rows of a column; of equal texts and numbers each is written once."""
+    """Some rows of a column; equal texts and numbers are formatted once."""
     if isinstance(column, Labels):
         names = [_quoted(harmless(name)) for name in column.names]
         return [names[code] for code in column.codes[rows].tolist()]
@@ -125,7 +125,7 @@ def _cells(column: Column, rows: slice, digits: str) -> list[str]:
     if values.dtype.kind != "f":
         return list(map(str, values.tolist()))
     different, codes = np.unique(values, return_inverse=True)
-    # Of single precision the fewest digits that tell the number.
+    # For single precision the fewest digits that identify the number.
     single = different.dtype == np.float32
     texts = [number(value, digits) for value in (different if single else different.tolist())]
     return [texts[index] for index in codes.ravel().tolist()]
@@ -143,7 +143,7 @@ def _quoted(text: str) -> str:
 
 
 def number(value: float, digits: str = "") -> str:
-    """A number for people and spreadsheets, of some format; empty where it isn't known."""
+    """A number as text, in a format; empty if unknown."""
     if math.isfinite(value):
         return f"{value:{digits}}" if digits else str(value).removesuffix(".0")
     return "" if math.isnan(value) else "inf"

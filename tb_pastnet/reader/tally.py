@@ -1,9 +1,9 @@
 """How many channels of a variable are in each state, record by record, at every threshold.
 
-The records of a run are much larger than a cache, a tally is a fraction of that: each moving
-channel of each record is reduced to the limit from which on it is settled, see
-`channel_states.settling`, and to its relative delta. Which channel it was doesn't matter, so that
-these can be sorted, and then they pack well. All others are counted at once.
+The records of a run are much larger than a cache, a tally is a fraction of that. Each moving
+channel of each record is reduced to the limit from which it is settled, see
+`channel_states.settling`, and its relative delta. Which channel it was doesn't matter, so these are
+sorted, and then they pack well. All other channels are only counted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _shares() -> npt.NDArray[np.float32]:
 _SHARE_OF_CODE = _shares()
 
 DECADES = (-7, -1)
-"""Powers of ten that the distribution of relative deltas lies between; others count at its ends."""
+"""Powers of ten at the ends of the distribution of relative deltas; the ends count the rest."""
 
 BINS = 24
 
@@ -54,7 +54,7 @@ _BIN_OF_CODE = _bins()
 
 
 class StateCounts(NamedTuple):
-    """How many channels are in each state: of one layer at its records, or of many at a run's."""
+    """How many channels are in each state: for one layer at its records, or many at a run's."""
 
     counts: npt.NDArray[Any]  # (…, records, states), channels in each state
     violated: npt.NDArray[Any]  # (…, records), channels that moved though held
@@ -79,7 +79,7 @@ class Tally:
     still: bytes
     # the limit and the relative delta of all others, (channels, records) each, sorted by record
     packed: bytes
-    deltas: Integers  # (`BINS`,), how many of these relative deltas lie in each part of `DECADES`
+    deltas: Integers  # (`BINS`,), how many of these relative deltas are in each part of `DECADES`
 
     @property
     def size(self) -> int:
@@ -87,7 +87,7 @@ class Tally:
         return len(self.still) + len(self.packed) + 1024
 
     def counts(self, threshold: float) -> StateCounts:
-        """The counts where quiet means under this relative delta; with 0 no channel ever is."""
+        """The counts for a threshold of the relative delta; with 0 no channel is ever quiet."""
         table = np.frombuffer(zlib.decompress(self.still), np.uint32).reshape(-1, _WIDTH)
         counts, violated, nonfinite = table[:, :-2].copy(), table[:, -2], table[:, -1]
         mean = np.full(self.records, np.nan, np.float32)
@@ -130,7 +130,7 @@ def make_tally(unsettled: channel_states.States, delta: Codes) -> Tally:
 
 def _packed(limits: Codes, delta: Codes) -> bytes:
     """Limits and relative deltas, (records, channels) each."""
-    # One number a channel, so that one sort orders both.
+    # One number per channel, so one sort orders both.
     keys = limits.astype(np.int32) << 16 | delta.view(np.uint16)
     keys.sort(axis=1)
     limits = (keys.T >> 16).astype(np.int16)

@@ -1,8 +1,8 @@
 """TensorBoard's data provider, reduced to what we ask of it.
 
 Both loaders answer through the same two calls, `list_tensors` and `read_tensors`. One call reads
-many series, so one series that TensorBoard can't convert would fail them all: a call that fails is
-split until the series at fault stands alone.
+many series, so one series that TensorBoard can't convert would fail them all: a failed call is
+split until the faulty series is isolated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TensorBoardSource(SeriesSource):
         self._provider = provider
 
     def runs(self, context: RequestContext) -> list[str]:
-        """All runs that TensorBoard knows; only ours where it fails to list them all."""
+        """All runs in TensorBoard; only ours if it fails to list them all."""
         try:
             return [run.run_name for run in _list(self._provider.list_runs, context)]
         except NotListed:
@@ -76,9 +76,9 @@ class TensorBoardSource(SeriesSource):
         tags: Collection[str],
         most: int = ALL,
     ) -> Reading:
-        """Reads the events that stand in both loaders. See `SeriesSource.read`.
+        """Reads the events that count in both loaders. See `SeriesSource.read`.
 
-        Of a series longer than `most` TensorBoard makes a random choice that holds the last event.
+        For a series longer than `most`, TensorBoard returns a random sample with the last event.
         """
         readings: Readings = {}
         failed: list[SeriesName] = []
@@ -98,7 +98,7 @@ class TensorBoardSource(SeriesSource):
     def _calls(
         self, context: RequestContext, runs: list[str], tags: list[str], most: int
     ) -> Iterator[Mapping[str, Mapping[str, list[Any]]] | SeriesName]:
-        """What calls give, and the series alone that no call gives."""
+        """The results of calls, and the series that fail even in a separate call."""
         if not runs or not tags:
             return
         try:
@@ -127,7 +127,7 @@ class TensorBoardSource(SeriesSource):
 
 
 def _list(ask: Callable[..., Any], context: RequestContext, **asked: Any) -> Any:
-    """What TensorBoard lists; `NotListed` for any error but those that it means for clients."""
+    """TensorBoard's list; `NotListed` for any error except those meant for clients."""
     try:
         return ask(context.tensorboard, experiment_id=context.experiment, **asked)
     except errors.PublicError:
@@ -147,12 +147,12 @@ def _message(event: tb_provider.TensorDatum) -> StoredMessage:
 def raw_read(
     provider: tb_provider.DataProvider, experiment: str, series: SeriesName, most: int
 ) -> list[StoredMessage] | None:
-    """Reads one series around the tensors that TensorBoard can't convert; None if it can't be.
+    """Reads one series without the tensors that TensorBoard can't convert; None if that fails.
 
-    A flipped bit in a tensor's shape or dtype, unseen by the fast loader, or a foreign tensor
-    under our name makes `read_tensors` fail for the whole series. The series is then taken from
-    behind the data provider, tensor by tensor. That relies on attributes that TensorBoard doesn't
-    promise: where they are gone, such a series counts as unreadable, and nothing else changes.
+    A flipped bit in a tensor's shape or dtype, unseen by the fast loader, or a foreign tensor under
+    our name makes `read_tensors` fail for the whole series. The series is then read from inside the
+    data provider, tensor by tensor. That relies on attributes that TensorBoard doesn't promise: if
+    they are gone, such a series counts as unreadable, and nothing else changes.
     """
     try:
         if hasattr(provider, "_stub"):
@@ -163,7 +163,7 @@ def raw_read(
         return [
             StoredMessage(int(step), float(wall), _content(proto)) for step, wall, proto in events
         ]
-    except Exception:  # of TensorBoard: its insides may change at any time
+    except Exception:  # of TensorBoard: its internals may change at any time
         logger.debug("A series could not be read raw", exc_info=True)
         return None
 
@@ -171,7 +171,7 @@ def raw_read(
 def _from_server(
     provider: Any, experiment: str, series: SeriesName, most: int
 ) -> Iterable[tuple[int, float, Any]]:
-    """As TensorBoard's GrpcDataProvider asks, but for the conversion."""
+    """Reads like TensorBoard's GrpcDataProvider, but without the conversion."""
     from tensorboard.data.proto import data_provider_pb2
 
     request = data_provider_pb2.ReadTensorsRequest(experiment_id=experiment)

@@ -1,4 +1,4 @@
-"""A few threads for work in which zlib and NumPy let others run, shared by all requests."""
+"""A few threads, shared by all requests, for work in which zlib and NumPy release the GIL."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Progress(Protocol):
 
 
 def unseen(items: Iterable[Item], text: str, total: int) -> Iterable[Item]:
-    """A progress that nobody sees."""
+    """A progress that isn't shown."""
     del text, total
     return items
 
 
 def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """Results in order, made at once as far as there are threads; inside of one of them, in turn.
+    """Results in order, made in parallel; inside one of these threads, one by one.
 
     A thread that waited for others of the pool might wait for itself.
     """
@@ -42,16 +42,16 @@ def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterat
 
 
 def a_few_at_once(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """The same for large results: only so many are made ahead as there are threads."""
+    """The same for large results: only as many are made ahead as there are threads."""
     left = iter(items)
     while group := list(islice(left, 2 * THREADS)):
         yield from in_threads(action, group)
 
 
 def together(first: Callable[[], Value], second: Callable[[], Other]) -> tuple[Value, Other]:
-    """Does two things that wait, such as for another process, at once.
+    """Runs two waiting actions, such as calls to another process, at once.
 
-    Not in the threads of the others: what computes there would be waited for, too.
+    Not in the shared threads: it would also wait for what computes there.
     """
     with ThreadPoolExecutor(1, "pastnet-wait") as pool:
         waiting = pool.submit(first)

@@ -23,7 +23,7 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Violation:
-    """Held weights of one channel that weren't what they were when they were held.
+    """Held weights of one channel that differ from the values at which they were held.
 
     Attributes:
         layer: the id of the layer.
@@ -33,9 +33,9 @@ class Violation:
         last_step: the step of the last one.
         elements: how many of the held weights differ at the last one.
         held: how many weights of the channel were held.
-        largest: the largest `|w - held value|`; infinite where that isn't finite.
-        cause: what moved them, such as "weight_decay", "momentum" or "unknown".
-        text: all of it in one sentence.
+        largest: the largest `|w - held value|`; infinite if that isn't finite.
+        cause: the likely cause, such as "weight_decay", "momentum" or "unknown".
+        text: the violation in one sentence.
 
     Example:
         >>> moved = Violation("dense", "dense/kernel", 2, 8, 8, 16, 16, 0.1, "momentum", "moved")
@@ -62,8 +62,8 @@ def mark(
 ) -> channel_states.States:
     """Adds the mark `VIOLATED` where the audit found that a channel moved in part.
 
-    The states, uint8 (records, channels), are changed in place; a violation stands from its first
-    to its last step.
+    The states, uint8 (records, channels), are changed in place; a violation lasts from its first to
+    its last step.
     """
     spans: dict[tuple[int, int], list[int]] = {}
     for violation in violations:
@@ -85,8 +85,8 @@ def violations_of(
 ) -> tuple[int, list[Violation]]:
     """The violations of one variable: how many, and the first of them, by first step and channel.
 
-    Marked channels of which the audit says nothing are listed, too; the first channel of these
-    records has a number. `most` counts for either kind; None: all.
+    Marked channels without a finding of the audit are listed, too; `first_channel` is the number of
+    the first channel in these records. `most` limits each kind; None: all.
     """
     ordered = sorted(audited, key=lambda violation: (violation.first_step, violation.channel))
     channels = marks.channels + first_channel

@@ -1,4 +1,4 @@
-"""Tells a user of held weights that moved, as soon as it is found."""
+"""Alerts the user to held weights that moved, as soon as the audit finds them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER, Failures
 
 Wish = str | Callable[[Sequence[Violation]], object]
-"""What is done: "log", "stop", or a function that gets the violations that are new."""
+"""What to do: "log", "stop", or a function that gets the new violations."""
 
 LOG, STOP = "log", "stop"
 
@@ -18,7 +18,7 @@ class Alerts:
     """Calls a function, or logs a line for each variable and cause, once.
 
     Attributes:
-        violated: whether anything was told.
+        violated: whether there has been any violation.
     """
 
     def __init__(self, wish: Wish, failures: Failures) -> None:
@@ -30,11 +30,11 @@ class Alerts:
 
     @property
     def stops(self) -> bool:
-        """Whether training shall end now."""
+        """Whether training should end now."""
         return self.violated and self._wish == STOP
 
     def tell(self, violations: Sequence[Violation]) -> None:
-        """Tells of violations that are new; never raises."""
+        """Reports new violations; never raises."""
         if not violations:
             return
         self.violated = True
@@ -54,16 +54,16 @@ class Alerts:
 
 
 def check(wish: object) -> None:
-    """Raises InvalidArgument for what can't be done."""
+    """Raises InvalidArgument for an invalid value."""
     if not callable(wish) and wish not in (LOG, STOP):
         raise InvalidArgument(
-            f"Could not choose what follows a violation: expected on_violation='log', 'stop' or "
-            f"a function, got {wish!r:.60}. A function gets a list of violations."
+            f"Could not use on_violation=: expected 'log', 'stop' or "
+            f"a function, got {wish!r:.60}. A function is called with a list of violations."
         )
 
 
 def _line(violations: Sequence[Violation]) -> str:
-    """Of one variable and cause."""
+    """A line about violations of one variable and cause."""
     first = violations[0]
     count = len(violations)
     channels = f"{count:,} channel{'' if count == 1 else 's'}"

@@ -1,7 +1,7 @@
 """Past copies as arrays: of float32 weights in the memory of this machine.
 
-Each weight is read once, beside its past value, which is replaced in the same pass: 12 bytes a
-weight, at about the pace of memory.
+Each weight is read once, together with its past value, which is replaced in the same pass: 12 bytes
+per weight, at about memory speed.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tb_pastnet.core.parallel import processors, together
 from tb_pastnet.core.statistics import CHANGED, DELTA_NORM
 
 _PIECE = 1 << 18
-"""Elements that are worth another thread."""
+"""The number of elements that is worth another thread."""
 
 Floats = npt.NDArray[np.floating]
 Result = TypeVar("Result")
 
 
 class ArrayCopies:
-    """Past values of some arrays, and what compares the current ones with them.
+    """Past values of some arrays, and their comparison with the current ones.
 
-    `axes` say of each array that `read` gives how its members split into channels, and how many of
-    them lie one behind the other in it. `read` gives views of the current values, C-contiguous
-    float32, and drops them at once. `kernels` compares them: `core.kernels`, or
+    `axes` describe, for each array from `read`, how its members split into channels, and how many
+    of them follow one another in it. `read` returns views of the current values, C-contiguous
+    float32, which are released at once. `kernels` compares them: `core.kernels`, or
     `core.plain_kernels`. Raises ValueError if `layout_of` has no layout.
     """
 
@@ -46,10 +46,10 @@ class ArrayCopies:
         layouts = [layout_of(axis, members) for axis, members in axes]
         self._layouts = [layout for layout in layouts if layout is not None]
         if len(self._layouts) < len(layouts):
-            raise ValueError("expected channels that lie side by side, got others")
+            raise ValueError("expected channels that are side by side, got others")
         self._read = read
         self._kernels = kernels
-        # The largest first: then threads end at about the same time.
+        # The largest first: threads then end at about the same time.
         self._cuts = sorted(
             (
                 (number, part)
@@ -66,9 +66,10 @@ class ArrayCopies:
         self._each(lambda number, part: np.copyto(self._past[number][part], values[number][part]))
 
     def compare(self, *, replace: bool) -> Floats:
-        """Compares the current values with the past ones, and may let them take their place.
+        """Compares the current values with the past ones, and may replace the past ones by them.
 
-        Gives (6, channels of all): the rows of `core.statistics.STATISTICS` that values alone give.
+        Returns (6, channels of all): the rows of `core.statistics.STATISTICS` that depend only on
+        values.
         """
         values = self._values()
 
@@ -86,7 +87,7 @@ class ArrayCopies:
         return np.concatenate(results, axis=1)
 
     def past(self) -> list[Values]:
-        """The past values: an array of its own for each member of each array."""
+        """The past values: an array for each member of each array."""
         return [
             value.copy()
             for axis, past in zip(self._axes, self._past, strict=True)
@@ -103,7 +104,7 @@ class ArrayCopies:
         return together(actions) if large else [action() for action in actions]
 
     def _finished(self, rows: Rows, elements: int) -> Floats:
-        """From sums to statistics, (6, all channels), float32 where the largest norm fits."""
+        """From sums to statistics, (6, all channels), float32 if the largest norm fits."""
         rows = rows.reshape(len(rows), -1)
         result = np.empty(rows.shape, np.float32)
         if self._kernels.finish(rows, elements, result):

@@ -1,4 +1,4 @@
-"""What Recorders of weights that are plain arrays share, in any framework."""
+"""The common part of Recorders of plain arrays, in any framework."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tb_pastnet.record.weight import Array, Network, Weight
 
 Rate = float | Callable[[int], float] | None
 Declared = Mapping[str, Any]
-"""By names of weights: booleans for whole ones, or arrays of 0 and 1 for their elements."""
+"""By name of a weight: a boolean for all of it, or an array of 0 and 1 for its elements."""
 
 
 class ArrayWeight(Weight):
-    """A weight that a function reads. A user declares whether it is trainable."""
+    """A weight read by a function. The user declares whether it is trainable."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ArrayWeight(Weight):
 
 
 class RatedSource(ArraySource):
-    """Arrays that are trained with a learning rate that is known from outside."""
+    """Arrays with a learning rate that is passed in."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class RatedSource(ArraySource):
         return self._processes
 
     def copy(self, number: int) -> None:
-        """See `Source`. Where another process writes, nothing is kept."""
+        """See `Source`. If another process writes, nothing is kept."""
         if self._writes:
             super().copy(number)
 
@@ -96,7 +96,7 @@ class RatedSource(ArraySource):
 
 
 class _DeclaredAudit(ArrayAudit):
-    """What is held changes by `declare` alone, which has it seen at once."""
+    """Only `declare` changes which weights are held, and it looks at them at once."""
 
     def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""
@@ -144,7 +144,7 @@ class ArrayRecorder(Recording):
         )
 
     def _declare(self, masks: Declared, kept: Declared) -> None:
-        """Takes over what updates may change, and what is kept; other weights stay as they are."""
+        """Sets what updates may change, and what is kept; other weights stay as they are."""
         whole = {name: mask for name, mask in masks.items() if not np.ndim(mask)}
         for name, mask in whole.items():
             if name in self._weights:

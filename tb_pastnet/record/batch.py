@@ -27,14 +27,14 @@ from tb_pastnet.record.record import Probing, Record
 from tb_pastnet.record.weight import Weight
 
 BLOCK_RECORDS = 16
-"""Records in a block: more would be smaller on disk, and be lost together."""
+"""Records in a block: with more, files are smaller, but more is lost together."""
 
 _PIECE = 4096
-"""Channels that are worked on at once: until it is done, training may wait for the interpreter."""
+"""Channels that are packed at once: meanwhile training may wait for the interpreter."""
 
 
 class Span(NamedTuple):
-    """Where a weight's channels lie among those of all; zeros mean that a kernel is pruned."""
+    """The place of a weight's channels among all; `zeros`: channels of zeros count as pruned."""
 
     variable: str
     start: int
@@ -43,7 +43,7 @@ class Span(NamedTuple):
 
 
 def spans_of(weights: Sequence[Weight]) -> list[Span]:
-    """Where the channels of each weight lie in a record."""
+    """The place of each weight's channels in a record."""
     stops = np.cumsum([weight.axis.channels for weight in weights]).tolist()
     return [
         Span(weight.name, stop - weight.axis.channels, stop, weight.role == "kernel")
@@ -67,7 +67,7 @@ class Batch:
     """Collects records and packs them, on the sink's thread.
 
     Attributes:
-        changes: what is no record; they are written with the records, or alone.
+        changes: of masks, and violations; they are written with the records, or by themselves.
         packed: records that were packed and are written.
     """
 
@@ -117,7 +117,7 @@ class Batch:
         return not self._pending and self.changes.empty
 
     def add(self, record: Record) -> None:
-        """Takes the next record; keeps it or leaves it out by the thinning rule."""
+        """Adds the next record, unless the thinning rule leaves it out."""
         quantized = _Quantized(record, _quantize(record.values))
         self.reach(record.sequence + 1, record.thinned)
         changed = self._mask_changed(quantized.codes)
@@ -130,21 +130,21 @@ class Batch:
             self._by_rule += 1
 
     def reach(self, offered: int, thinned: int) -> None:
-        """Takes note of how many records were offered so far, and how many a budget left out."""
+        """Notes how many records were due so far, and how many a budget left out."""
         self._seen = max(self._seen, offered)
         self._by_budget = max(self._by_budget, thinned)
 
     def restore_last(self) -> None:
-        """Keeps the newest record even where it was left out: a log ends with its last one."""
+        """Keeps the newest record even if it was left out: a log ends with its last one."""
         if self._left_out is not None:
             self._pending.append(self._left_out)
             self._left_out = None
             self._by_rule -= 1
 
     def pack(self, *, closed: bool = False, notes: Mapping[str, int] | None = None) -> Group:
-        """Packs what waits, which it goes on doing until `done`.
+        """Packs what waits; it keeps waiting until `done`.
 
-        The timeline comes last, as it stands for all records; changes alone need none.
+        The timeline comes last, because it covers all records; changes by themselves need none.
         """
         records = self._pending
         messages: list[Message] = []
@@ -157,7 +157,7 @@ class Batch:
         return Group(tuple(messages), len(records))
 
     def done(self, group: Group) -> None:
-        """Begins anew: what was packed, which is all that waits, is written."""
+        """Starts again: all that waited was packed and written."""
         self.changes.done()
         if group.messages[-1].tag == TAG_TIMELINE:
             self._timeline_step = group.messages[-1].step
@@ -165,7 +165,7 @@ class Batch:
         self._pending = []
 
     def drop(self) -> None:
-        """Gives up what waits: these records then count as dropped."""
+        """Drops what waits: these records then count as dropped."""
         self.changes.drop()
         self._pending = []
 
@@ -188,7 +188,7 @@ class Batch:
             notes=dict(notes),
             group_rates=np.array([r.record.group_rates for r in records], np.float64).T,
         )
-        # The steps of a tag must increase, also behind a closing timeline that was not the last.
+        # The steps of a tag must increase, even after a closing timeline that wasn't the last.
         last = records[-1].record.step if records else -1
         step = max(last, self._timeline_step + 1)
         sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self.lineage)
@@ -211,7 +211,7 @@ class Batch:
         return messages
 
     def _outputs(self, records: Sequence[_Quantized]) -> Iterator[Message]:
-        """How far outputs moved, all in one message; none where no record has values."""
+        """How far outputs moved, all in one message; none if no record has values."""
         probed = [(r.record, r.record.function) for r in records if r.record.function is not None]
         if self._probe is None or not probed:
             return
@@ -238,7 +238,7 @@ class Batch:
 
 
 def _pieces(spans: Sequence[Span], channels: int) -> Iterator[list[Span]]:
-    """Spans that are packed together: of so many channels, or one that has more."""
+    """Spans that are packed together: up to a number of channels, or a single larger one."""
     piece: list[Span] = []
     for span in spans:
         if piece and span.stop - piece[0].start > channels:

@@ -1,4 +1,4 @@
-"""What is no record: changes of masks, and held weights that moved. They are never thinned."""
+"""Changes of masks, and held weights that moved. They aren't records and are never thinned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tb_pastnet.record.messages import Message
 
 GROUP_CHANGES = 1024
 GROUP_BYTES = 16 << 20
-"""Masks that are written together, and bytes: those behind them wait in the queue, which counts."""
+"""Masks, and bytes, that are written together: later ones wait in the queue, which counts them."""
 
 _ENTRY_BYTES = 256
 _PIECE = 4096
@@ -28,7 +28,7 @@ class MaskUpdate(NamedTuple):
     """A mask ("kept" or "trainable") as it is from a step on.
 
     Attributes:
-        packed: uint8 (ceil(elements / 8),), `numpy.packbits` of it, not to be changed any more.
+        packed: uint8 (ceil(elements / 8),), `numpy.packbits` of it, not changed any more.
         free: elements that it lets through.
     """
 
@@ -40,11 +40,11 @@ class MaskUpdate(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What was given to the sink at once.
+    """Changes that were handed to the sink together.
 
     Attributes:
-        step: the first step whose record it is in force in, or shows it.
-        lost: changes of masks given up since the last one.
+        step: the first step whose record has it in force, or shows it.
+        lost: changes of masks dropped since the last one.
     """
 
     step: int
@@ -54,7 +54,7 @@ class Change(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """About what it occupies while it waits."""
+        """Approximate memory while it waits."""
         entries = len(self.masks) + len(self.violations)
         return sum(update.packed.nbytes for update in self.masks) + _ENTRY_BYTES * entries
 
@@ -84,9 +84,9 @@ class Changes:
         return len(self._masks) >= GROUP_CHANGES or self._bytes >= GROUP_BYTES
 
     def add(self, change: Change) -> None:
-        """Takes a change, also again where that has raised.
+        """Adds a change; may be repeated if it has raised.
 
-        Where the same mask of the same step still waits, or the same violation, it is replaced.
+        If the same mask of the same step still waits, or the same violation, it is replaced.
         """
         step, lost = max(change.step, 0), self._lost + change.lost
         for update in change.masks:
@@ -104,17 +104,17 @@ class Changes:
         self._lost += len(change.masks) + change.lost
 
     def pack(self) -> list[Message]:
-        """Packs what waits, which it goes on doing until `done`."""
+        """Packs what waits; it keeps waiting until `done`."""
         self._packing = dict(self._last_steps)
         return [*self._pack_masks(self._packing), *self._pack_violations(self._packing)]
 
     def done(self) -> None:
-        """Begins anew: what was packed is written."""
+        """Starts again: what was packed is written."""
         self._last_steps = self._packing
         self.drop()
 
     def drop(self) -> None:
-        """Begins anew. Numbers of masks that are missing then tell the reader of those lost."""
+        """Starts again. The reader finds lost changes by their missing numbers."""
         self._packed += len(self._masks)
         self._masks, self._violations, self._bytes = {}, {}, 0
 
@@ -122,7 +122,7 @@ class Changes:
         log = []
         waiting = enumerate(self._masks.items(), start=self._packed)
         for packed, ((variable, mask, step), (lost, update)) in waiting:
-            # A number that is missing tells the reader of a change that was lost.
+            # A missing number shows the reader that a change was lost.
             number = packed + lost
             tag = mask_tag(mask, variable)
             bits = MaskBits(number, step, update.elements, update.packed)

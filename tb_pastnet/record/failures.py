@@ -1,4 +1,4 @@
-"""What went wrong while observing: logged once per cause, and counted."""
+"""Failures while observing: logged once per cause, and counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOGGER = logging.getLogger("tb_pastnet")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 _BEFORE = ("Graph execution error", "Detected at node", "Exception encountered", " ", "\t")
-"""How lines begin that a failed execution puts before what it says."""
+"""Beginnings of the lines that come before the reason of a failed execution."""
 
 _LONGEST = 300
 
@@ -31,9 +31,9 @@ class Failures:
         count = self._counts.get(text, 0)
         self._counts[text] = count + 1
         if count == 0:
-            # Handlers of the user's own may raise.
+            # The user's own handlers may raise.
             with suppress(Exception):
-                LOGGER.warning("%s. Training goes on; further ones are counted.", text)
+                LOGGER.warning("%s. Training continues; repeats are only counted.", text)
 
     def counts(self) -> dict[str, int]:
         """A copy of what was counted, by text."""
@@ -41,7 +41,7 @@ class Failures:
 
 
 def noted(text: str, otherwise: Any = None) -> Callable[[Method], Method]:
-    """Decorates a method that only observes, and so never raises: it counts in `self._failures`."""
+    """Decorates a method that only observes, so never raises: failures go to `self._failures`."""
 
     def decorate(method: Method) -> Method:
         @functools.wraps(method)

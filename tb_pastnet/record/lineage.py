@@ -1,4 +1,4 @@
-"""One lineage of a log: its files, what each of them says of itself first, and its sink."""
+"""One lineage of a log: its files, the description at the head of each, and its sink."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Source
 
 TRIAL = "{trial}"
-"""Stands for the number of a training in the name of a log directory."""
+"""Placeholder for the number of a training in the name of a log directory."""
 
 
 class Lineage:
-    """Writes the files of a lineage, by a sink that is made once it is known how it begins.
+    """Writes the files of a lineage, with a sink that is made once its beginning is known.
 
     Attributes:
-        groups: the source's groups of weights with a learning rate of their own.
+        groups: the source's groups of weights with their own learning rate.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class Lineage:
         start: int | None,
         exit_timeout: float,
     ) -> Lineage:
-        """That of a Recorder that is made; raises UnwritableLog.
+        """The lineage of a new Recorder; raises UnwritableLog.
 
         Args:
-            logdir: the directory that a user gives.
+            logdir: the user's directory.
             source: what is recorded.
-            probe: what its outputs are measured by.
-            origin: gives a fingerprint of the values at the beginning.
-            start: the step of the values now, None if that isn't known yet.
-            exit_timeout: seconds that the end of the program waits for a store.
+            probe: the batch on which outputs are measured.
+            origin: returns a fingerprint of the values at the beginning.
+            start: the step of the current values, None if that isn't known yet.
+            exit_timeout: seconds that the program waits at its end for a store.
         """
         try:
             logdir = located(logdir)
@@ -107,14 +107,14 @@ class Lineage:
         return self._run.run
 
     def next(self) -> Lineage:
-        """The one that begins where training begins anew."""
+        """The next lineage, when training starts again."""
         run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
         lineage = Lineage(run, self._source, self._probe, self._exit_timeout)
         lineage.lock = self.lock
         return lineage
 
     def _settle(self, origin: str, *, resumes: bool) -> None:
-        """Moves to the run that it belongs to, where that is known only now, and is another one."""
+        """Moves to the run that it belongs to, if only now that turns out to be another one."""
         earlier, self._earlier = self._earlier, None
         if earlier is None:
             return
@@ -149,7 +149,7 @@ class Lineage:
 
         @cache
         def description(first_step: int) -> Description:
-            # By the thread that writes, as it reads files.
+            # On the writer thread, because it reads files.
             return Description(
                 lineage=self._run.lineage,
                 ordinal=self._run.ordinal,
@@ -191,8 +191,8 @@ class EarlierRuns(NamedTuple):
     Attributes:
         homes: their directories, that of the first is the log directory; then one more.
         origins: of each run, None of one that has recorded nothing.
-        numbered: whether the log directory names a trial's number, so that each training that
-            begins is a run of its own.
+        numbered: whether the log directory names a trial's number: each new training is then a new
+            run.
     """
 
     logdir: str
@@ -213,28 +213,28 @@ class EarlierRuns(NamedTuple):
         return cls(logdir, homes, origins, TRIAL in logdir)
 
     def number(self, origin: str, *, resumes: bool) -> int:
-        """Which run a training goes on, from 0, or the next one."""
+        """The number of the run that a training continues, from 0, or of a new one."""
         wanted = "" if self.numbered and not resumes else origin
         number = run_number(wanted, self.origins, resumes=resumes)
         if number == len(self.origins) and number and not self.numbered:
-            text = "Recording into %s: %s holds the log of a model that began with other weights."
+            text = "Recording into %s: %s holds the log of a model with different initial weights."
             LOGGER.warning(text, self.homes[number], self.homes[0])
         return number
 
     def free(self, number: int) -> tuple[str, RunLock]:
-        """The directory of a run, and its lock; a new run where another process writes it."""
+        """The directory of a run, and its lock; a new run if another process writes this one."""
         home = _home(self.logdir, number + 1)
         while True:
             lock = RunLock(home)
             if not is_remote(home):
-                with suppress(OSError):  # told where files are made
+                with suppress(OSError):  # reported where files are made
                     make_directory(home)
             if lock.take():
                 return home, lock
             number = max(number + 1, len(self.origins))
             taken, home = home, _home(self.logdir, number + 1)
             if not self.numbered:
-                text = "Recording into %s: another process records into %s."
+                text = "Recording into %s: another process is recording into %s."
                 LOGGER.warning(text, home, taken)
 
 
@@ -246,13 +246,13 @@ def _home(logdir: str, number: int) -> str:
 
 
 def inherited_origin(run: RunName) -> str | None:
-    """The origin of the newest lineage before another one that has a readable one; None without."""
+    """The origin of the newest earlier lineage with a readable one; None without."""
     earlier = [lineage for lineage in lineages(run.run) if lineage.ordinal < run.ordinal]
     return next(filter(None, map(_read_origin, reversed(earlier))), None)
 
 
 def _known_origin(run: RunName) -> str | None:
-    """None also where it can't be read, which is no reason not to train."""
+    """None if it can't be read: that is no reason not to train."""
     with suppress(Exception):
         return _read_origin(run)
     return None

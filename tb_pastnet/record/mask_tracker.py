@@ -1,4 +1,4 @@
-"""What a Recorder asks of the masks: which changed, what they hold, and what of it moved."""
+"""The masks for a Recorder: which changed, what they hold, and which held weights moved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 
 class MaskTracker:
-    """Follows the masks of a model, also those that it gets while it is recorded."""
+    """Follows the masks of a model, including those set during recording."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class MaskTracker:
         self._layers = {weight.name: weight.layer for weight in weights}
         self._store = store
         self._audit = audit
-        # A fingerprint of the values at the beginning; that of the masks goes before.
+        # A fingerprint of the values at the beginning; that of the masks has precedence.
         self._own_origin = origin
         self._failures = failures
         self._noted = 0
@@ -60,11 +60,11 @@ class MaskTracker:
 
     @property
     def audited(self) -> bool:
-        """Whether held weights are compared with what they were."""
+        """Whether held weights are audited."""
         return self._audit is not None
 
     def begin(self) -> None:
-        """Gives all masks again, and violations that last, for a new lineage."""
+        """Hands over all masks and lasting violations again, for a new lineage."""
         self._version = None
         self._handed_masks.clear()
         self._handed_violations.clear()
@@ -74,13 +74,13 @@ class MaskTracker:
             self._earlier = {violation.key for violation in self._audit.violations}
 
     def observe(self, *, quick: bool = False) -> None:
-        """Sees what is held before the next update moves it, where `violations` hasn't just."""
+        """Looks at held weights before the next update, if `violations` hasn't just done so."""
         looked, self._looked = self._looked, False
         try:
             if self._audit is not None and not looked:
                 self._audit.observe(quick=quick)
         except Exception as error:
-            self._failures.add("Could not see what is held", error)
+            self._failures.add("Could not look at held weights", error)
 
     @property
     def violations(self) -> int:
@@ -90,7 +90,7 @@ class MaskTracker:
 
     @property
     def sparsity(self) -> float:
-        """The share of pruned weights, of all kernels and of what else has any."""
+        """The share of pruned weights, over all kernels and all other weights with pruned ones."""
         kept = total = 0
         for weight, span in zip(self._weights, self._spans, strict=True):
             through = round(float(self._kept[span].sum()) * weight.axis.elements)
@@ -100,10 +100,10 @@ class MaskTracker:
         return 1 - kept / total if total else 0.0
 
     def hand_violations(self, sink: Sink, step: int) -> list[Violation]:
-        """Gives a sink the held weights that moved, as far as that is new.
+        """Hands new violations to a sink.
 
         Returns:
-            Those of which nothing was given before.
+            Those that were never handed over before.
         """
         if self._audit is None:
             return []
@@ -115,7 +115,7 @@ class MaskTracker:
             self._missed = True
             return []
         if self._missed:
-            # Also what a check that failed had found.
+            # Including the findings of a check that failed.
             violations, self._missed = self._of_this_lineage(), False
         for text in self._audit.notes[self._noted :]:
             self._failures.add(text)
@@ -125,15 +125,15 @@ class MaskTracker:
         return first
 
     def hand_late_violations(self, sink: Sink, step: int) -> None:
-        """Gives those that have grown since they were handed on, or couldn't be."""
+        """Hands over violations that have grown since, or couldn't be handed over."""
         handed = self._handed_violations
         late = [each for each in self._of_this_lineage() if handed.get(each.key) != each]
         self._hand(sink, step, late)
 
     def hand_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
-        """Gives a sink the masks that changed since the last ones; `due` also looks at owned masks.
+        """Hands changed masks to a sink; `due` also looks at owned masks.
 
-        Where it takes none they are given again.
+        If the sink doesn't take them, they are handed over again.
         """
         store = self._store()
         version = version_of(store, self._owned)
@@ -166,7 +166,7 @@ class MaskTracker:
         return [violation for violation in violations if violation.key not in earlier]
 
     def _is_news(self, violation: Violation) -> bool:
-        """Whether it is new, or goes on and is twice as long, or twice as far."""
+        """Whether it is new, or has become twice as long or twice as large."""
         handed = self._handed_violations.get(violation.key)
         if handed is not None:
             longer = _duration(violation) >= 2 * _duration(handed)
@@ -181,7 +181,7 @@ class MaskTracker:
         for word, mask in zip(MASKS, (kept, trainable), strict=True):
             packed, passing = np.packbits(mask), int(mask.sum())
             handed = self._handed_masks.get((weight.name, word))
-            # What was never held is let through without a word.
+            # Masks that never held anything aren't mentioned.
             if handed is None and passing == mask.size:
                 continue
             if handed != packed.tobytes():
@@ -198,7 +198,7 @@ def _masks_of(weight: Weight, store: MaskTable | None) -> tuple[Mask, Mask] | No
 
 
 def _share(mask: Mask) -> Floats:
-    """Share of each row; 1 only where it is exactly that."""
+    """Share of each row; 1 only if it is exactly that."""
     share = mask.mean(axis=1)
     result: Floats = np.where(share < 1, np.minimum(share, _BELOW_ONE), share).astype(np.float32)
     return result

@@ -20,7 +20,7 @@ _DATA_CLASS_TENSOR = 2
 
 
 class Message(NamedTuple):
-    """One sealed message as it stands in an event file."""
+    """One sealed message as stored in an event file."""
 
     tag: str
     step: int
@@ -41,7 +41,7 @@ def message_event(message: Message, wall_time: float) -> bytes:
 
 
 def carry(value: Any, payload: bytes) -> None:
-    """Lets a value of a summary carry a sealed message."""
+    """Puts a sealed message into a value of a summary."""
     value.metadata.plugin_data.plugin_name = PLUGIN
     value.metadata.data_class = _DATA_CLASS_TENSOR
     value.tensor.dtype = _DT_UINT8

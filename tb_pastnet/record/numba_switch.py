@@ -1,4 +1,4 @@
-"""Whether numba measures: where it is installed, works, and isn't kept out."""
+"""Whether numba measures: if it is installed, works, and isn't switched off."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 from types import ModuleType
 
 SWITCH = "PASTNET_FAST"
-"""Variable of the environment: 0 keeps numba out where it is installed."""
+"""Environment variable: 0 switches numba off."""
 
 
 def numba_kernels(otherwise: str) -> ModuleType | None:
-    """Gives `core.kernels`; None where numba doesn't measure.
+    """Returns `core.kernels`; None without numba.
 
-    `otherwise` is what measures then, for the line that says why numba can't.
+    `otherwise` is what measures instead, for the log line with the reason.
     """
     if os.environ.get(SWITCH) == "0":
         return None
@@ -22,7 +22,7 @@ def numba_kernels(otherwise: str) -> ModuleType | None:
     except ModuleNotFoundError:  # the extra `fast` isn't installed
         return None
     except Exception as error:
-        text = "Could not use numba, so that %s measures: %s. Mend or remove it."
+        text = "Could not use numba, so %s is used instead: %s. Repair or remove it."
         logging.getLogger("tb_pastnet").warning(text, otherwise, error)
         return None
     return kernels

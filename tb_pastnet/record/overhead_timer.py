@@ -1,6 +1,6 @@
-"""Times what recording takes of the thread that trains, and what the training takes around it.
+"""Measures the recording overhead on the training thread, and the time of the training around it.
 
-One clock runs, and what passes goes to where the thread is, so that nothing counts twice.
+One clock runs, and time counts for the part where the thread is: nothing counts twice.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from tb_pastnet.record.messages import Message, message_event
 
 OUTSIDE, OTHER, RECORDS, COPIES, MASKS, PROBE = range(6)
 
-_FAILED = "Could not measure what recording takes"
+_FAILED = "Could not measure the recording overhead"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class OverheadTotals:
-    """Totals of a lineage. The training thread adds to them, the writer's reads them."""
+    """Totals of a lineage. The training thread adds to them, the writer thread reads them."""
 
     def __init__(self) -> None:
         self.seconds = [0.0] * 6
         self.steps = 0
 
     def overhead(self, *, writer: float = 0.0, size: int = 0) -> Overhead:
-        """These totals, with the writer thread's processor time and the bytes that it wrote."""
-        # A copy: the sum has to be that of its parts, also while these grow.
+        """These totals, with the writer thread's CPU time and the bytes that it wrote."""
+        # A copy: the sum has to match its parts, even while they grow.
         outside, rest, records, copies, masks, probe = tuple(self.seconds)
         training = outside + rest + records + copies + masks + probe
         return Overhead(self.steps, training, records, copies, masks, probe, rest, writer, size)
 
     def event(self, lineage: int, step: int, wall_time: float, written: int) -> bytes:
-        """The framed event of all so far, for the thread that writes `written` bytes beside it."""
+        """The framed event of all so far, for the thread that writes `written` other bytes."""
         cost = self.overhead(writer=time.thread_time(), size=written)
         event = b""
         while True:
-            # It counts itself, and grows with what it counts: this ends.
+            # It counts its own bytes, and grows with them: this ends.
             counted = replace(cost, bytes=written + len(event))
             sealed = encode_overhead(counted, tag=TAG_OVERHEAD, step=step, lineage=lineage)
             grown = message_event(Message(TAG_OVERHEAD, step, sealed), wall_time)
@@ -52,10 +52,10 @@ class OverheadTotals:
 
 
 class OverheadTimer:
-    """Follows the thread that trains into our code and out of it, for `metered`.
+    """Follows the training thread into our code and out of it, for `metered`.
 
-    Where another thread calls us meanwhile, such as for a flush, that takes none of the training's
-    time, and isn't counted.
+    If another thread calls us in the meantime, for example to flush, that takes no training time,
+    and isn't counted.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -68,7 +68,7 @@ class OverheadTimer:
         self._parts = [_Section(self, number) for number in range(6)]
 
     def enter(self) -> bool:
-        """Training calls us. Returns whether `leave` is to be called: not within another call."""
+        """Training calls us. Returns whether to call `leave`: not within another call."""
         entered = self._inside.acquire(False)
         if entered:
             if self._resting:
@@ -77,16 +77,16 @@ class OverheadTimer:
         return entered
 
     def leave(self) -> None:
-        """Training goes on."""
+        """Training continues."""
         self.turn(OUTSIDE)
         self._inside.release()
 
     def part(self, number: int) -> _Section:
-        """A context for one of the parts; none may lie in itself."""
+        """A context for one of the parts; parts don't nest in themselves."""
         return self._parts[number]
 
     def turn(self, part: int) -> int:
-        """Goes to another part, and returns the one until then."""
+        """Switches to another part, and returns the previous one."""
         clock, previous = self._clock(), self._part
         if self._since is not None:
             self.totals.seconds[previous] += clock - self._since
@@ -94,17 +94,17 @@ class OverheadTimer:
         return previous
 
     def so_far(self) -> Overhead:
-        """The totals up to now, or up to where training went on."""
+        """The totals up to now, or to the end of the last call."""
         if self._part != OUTSIDE:
             self.turn(self._part)
         return self.totals.overhead()
 
     def rest(self) -> None:
-        """Training has ended, as far as it is known: what passes until the next call isn't its."""
+        """Training has ended, as far as is known: the time until the next call doesn't count."""
         self._resting = True
 
     def restart(self) -> None:
-        """Begins the totals of a new lineage; whoever has the old ones keeps them."""
+        """Starts the totals of a new lineage; the old ones stay valid."""
         self.so_far()
         self.totals = OverheadTotals()
 
@@ -125,10 +125,10 @@ class _Section:
 
 
 def metered(text: str = "", otherwise: Any = None) -> Callable[[Method], Method]:
-    """Decorates what training calls, of objects with a `_timer`, or None, and `_failures`.
+    """Decorates a method that training calls, of objects with a `_timer`, or None, and `_failures`.
 
-    Where the method raises, that `text` couldn't be done is counted as `noted` does, in one call
-    for both, and `otherwise` returned; without a text it goes on raising.
+    If the method raises, the failure is counted under `text`, as by `noted`, and `otherwise` is
+    returned; without a text it raises.
     """
 
     def decorate(method: Method) -> Method:

@@ -12,7 +12,7 @@ from tb_pastnet.record.weight import Array, Weight
 
 
 class PlainCopies:
-    """Past values of weights. `ArrayCopies` has the same face."""
+    """Past values of weights, with the interface of `ArrayCopies`."""
 
     def __init__(self, weights: Sequence[Weight]) -> None:
         self._weights = weights
@@ -26,7 +26,7 @@ class PlainCopies:
     def compare(self, *, replace: bool) -> npt.NDArray[np.floating]:
         """See `ArrayCopies`."""
         parts = []
-        # Weight by weight: what is read may be a copy of what lies on an accelerator.
+        # Weight by weight: each read may copy from an accelerator.
         for number, weight in enumerate(self._weights):
             value = weight.effective()
             parts.append(channel_statistics(value, self._past[number], weight.axis))

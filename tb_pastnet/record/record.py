@@ -1,4 +1,4 @@
-"""A record: what was measured at a step, before it is quantised and packed."""
+"""A record: the measurements of a step, before they are quantised and packed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Record(NamedTuple):
 
     Values are floats (statistics, channels of all variables), rows as in `statistics.STATISTICS`;
     `function` is float32 (4, places of the probe), rows as in `function_change.MEASURES`, None
-    where there is no probe, or it couldn't be evaluated. The learning rate is NaN where it isn't
-    known. `thinned` counts records of the lineage before it that a budget left out; `group_rates`
-    are of the source's groups.
+    without a probe, or if it couldn't be evaluated. The learning rate is NaN if unknown. `thinned`
+    counts earlier records of the lineage that a budget left out; `group_rates` are of the source's
+    groups.
     """
 
     sequence: int
@@ -33,12 +33,12 @@ class Record(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """About what it occupies while it waits."""
+        """Approximate memory while it waits."""
         return int(self.values.nbytes)
 
 
 class Probing(Protocol):
-    """Compares the outputs of a network with those that it has with past values."""
+    """Compares the outputs of a network with its outputs at past values."""
 
     inputs: tuple[Input, ...]
     places: tuple[Place, ...]

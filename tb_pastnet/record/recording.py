@@ -1,4 +1,4 @@
-"""What a Recorder does with its measures, wherever these come from: when, and into which log."""
+"""The recording loop of all Recorders: when to record, and into which log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 Own = TypeVar("Own", bound="Recording")
 
 EXIT_TIMEOUT = 60.0
-"""Seconds that the end of the program waits for a store."""
+"""Seconds that the program waits at its end for a store."""
 
 
 _WENT_BACK = (
@@ -42,19 +42,19 @@ _WENT_BACK = (
 
 
 class Recording:
-    """Follows the steps of a training, and writes a record where one is due.
+    """Follows the steps of a training, and writes a record when one is due.
 
-    Nothing here raises into training, or waits for the disk: what fails is logged once per cause
-    and counted. Of several workers of a strategy only the chief writes; in the others, whose values
-    are the same, nothing is measured, and no method does anything.
+    Nothing here raises into training or waits for the disk: failures are logged once per cause and
+    counted. Of the workers of a strategy, only the chief writes; in the others, whose values are
+    the same, nothing is measured, and no method does anything.
 
     Attributes:
         records: how many were made.
-        alerts: what follows where held weights have moved.
+        alerts: the reaction to violations.
 
     Raises:
-        InvalidArgument: `logdir` is no path, or the directory of a lineage; training is to be
-            stopped, and others train the same network.
+        InvalidArgument: `logdir` is no path, or the directory of a lineage; or
+            `on_violation="stop"`, and other processes train the same network.
         UnwritableLog: the log directory can't be made or written.
     """
 
@@ -81,9 +81,9 @@ class Recording:
         self._failures = failures
         if on_violation == STOP and source.workers > 1:
             raise InvalidArgument(
-                f"Could not stop training on a violation: expected on_violation='log' or a "
-                f"function, got 'stop' in one of {source.workers} processes. The others would "
-                f"wait for the one that writes the log: use 'log', and stop them together."
+                "Could not stop training on a violation: expected on_violation='log' or a "
+                f"function, got 'stop' in one of {source.workers} processes. The others would wait "
+                "for the process that writes the log: use 'log', and stop them together."
             )
         self.alerts = Alerts(on_violation, failures)
         check_log(log)
@@ -106,20 +106,20 @@ class Recording:
 
     @property
     def notes(self) -> Failures:
-        """What went wrong so far, and how often."""
+        """The failures so far, and how often each occurred."""
         return self._failures
 
     @property
     def overhead(self) -> Overhead:
-        """What recording has cost training since this lineage began. Here nothing tells of bytes.
+        """The recording overhead since this lineage began, without bytes.
 
-        The log tells that, too: see `docs/benchmarks/overhead.md`.
+        The log has it too: see `docs/benchmarks/overhead.md`.
         """
         return self._timer.totals.overhead()
 
     @property
     def summary(self) -> str:
-        """What was recorded, in a line for the terminal; "" where that is another's part."""
+        """What was recorded, in a line for the terminal; "" if another process reports it."""
         if not self._writes:
             return ""
         home, tracker = self._lineage.run, self._tracker
@@ -135,12 +135,12 @@ class Recording:
 
     @property
     def _idle(self) -> bool:
-        """Whether nothing is left to do, or it is that of another process."""
+        """Whether there is nothing to do, or another process does it."""
         return self._closed or not self._writes or fork_aware_pid() != self._pid
 
     @metered("Could not make a record")
     def record(self, step: int) -> None:
-        """Tells that an update was made. Call it after each: it knows when a record is due.
+        """Call this after each update: it makes a record when one is due.
 
         Args:
             step: the number of the update.
@@ -148,7 +148,7 @@ class Recording:
         self.follow(step)
 
     def follow(self, step: int) -> None:
-        """What `record` does, for who counts and times it: the callback at each step."""
+        """What `record` does, for callers that time it themselves: the callback at each step."""
         if self._closed:
             self._failures.add("Could not make a record: the Recorder is closed, make a new one")
         if self._idle:
@@ -158,33 +158,33 @@ class Recording:
         finally:
             self._observe(quick=True)
 
-    @metered("Could not see what is held")
+    @metered("Could not look at held weights")
     def observe(self) -> None:
-        """Sees what is `trainable` before an update, where that was changed since the last one.
+        """Looks at `trainable` flags before an update, in case they changed since the last one.
 
-        `PastNetCallback` calls it where an epoch begins. In a loop of your own it is needed only
-        where you set `trainable` without compiling anew, and want to be told of that at once.
-        `record` sees what you set of a layer after each step, of a variable alone after a record.
+        `PastNetCallback` calls it at the beginning of each epoch. In your own loop you need it only
+        if you set `trainable` without compiling again and want an alert at once. `record` checks
+        the flags of layers after each step, those of single variables after each record.
         """
         if not self._idle:
             self._observe()
 
     def expect_end(self, step: int) -> None:
-        """Makes a record of the last step of a training, which this tells beforehand."""
+        """Announces the last step of a training, for a record of it."""
         self._schedule.expect_end(step)
 
     @metered("Could not copy the past values")
     def sync(self) -> None:
-        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
+        """Makes the current values the past ones, for `past="epoch"`: call it after each."""
         if not self._idle:
             self._copy(self._schedule.sync())
 
     @metered("Could not begin a new lineage")
     def restart(self, initial_step: int) -> None:
-        """Begins a new lineage because training begins anew, or goes back to a checkpoint.
+        """Starts a new lineage because training starts again, or goes back to a checkpoint.
 
         Args:
-            initial_step: the step of the values now.
+            initial_step: the step of the current values.
         """
         if not self._idle:
             self._restart(initial_step)
@@ -195,12 +195,12 @@ class Recording:
 
         Args:
             timeout: seconds to wait at most.
-            closed: whether training ends here, as far as it is known; the log may still go on.
+            closed: whether training ends here, as far as is known; the log may still continue.
 
         Returns:
-            True where they are: they survive kill -9; also in a worker that doesn't write. False
-            where some aren't yet, which are then tried again, or were dropped since the last flush,
-            which are counted.
+            True if they are: then they are safe from kill -9; also True in a worker that doesn't
+            write. False if some aren't written yet (these are tried again) or were dropped since
+            the last flush (these are counted).
         """
         if self._idle:
             return not self._writes
@@ -211,13 +211,13 @@ class Recording:
             self._timer.rest()
         written = True if self._sink is None else self._sink.flush(timeout, closed=closed)
         if closed:
-            # Until more is recorded another process may go on.
+            # Until more is recorded, another process may continue the run.
             self._lineage.lock.release()
         return written
 
     @metered("Could not close the log")
     def close(self, timeout: float | None = None) -> None:
-        """Writes what waits and the final account. Also runs when the program ends.
+        """Writes waiting records and the final account. Also runs when the program ends.
 
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
@@ -264,7 +264,7 @@ class Recording:
             else:
                 self._tell_masks(self._sink, step)
         finally:
-            # Also where no record could be made, so that the next one has its past.
+            # Even if no record could be made: the next one needs its past.
             if action.copy is not None and not self._schedule.knows(action.copy):
                 self._copy(action.copy)
 
@@ -277,7 +277,7 @@ class Recording:
             return
         try:
             sequence = sink.reserve()
-            # Before the record that they are in force in, and which can't be right without them.
+            # Before the record in which they are in force, which would be wrong without them.
             self._tell_masks(sink, step, due=True)
             record = self._measure(sequence, step, action)
             if action.copy == action.compare:
@@ -295,7 +295,7 @@ class Recording:
             self._scalars.tell(record, **numbers, overhead=self.overhead.share)
 
     def _measure(self, sequence: int, step: int, action: Action) -> Record:
-        """Measures a record, and makes the current values the past where the same copy is due."""
+        """Measures a record, and makes the current values the past if the same copy is due."""
         # Before the past values are replaced.
         with self._timer.part(PROBE):
             probes = sequence % self._schedule.probe_every == 0
@@ -316,7 +316,7 @@ class Recording:
         try:
             return self._probe.values(self._source.past(number))
         except Exception as error:
-            # By class: the reason may show values, which are others each time.
+            # By class: the reason may contain values that differ each time.
             text = self._probe_reasons.setdefault(type(error), reason_of(error))
             self._failures.add(f"Could not evaluate the probe: {text}")
             return None
@@ -330,7 +330,7 @@ class Recording:
             return unknown, (unknown,) * len(self._lineage.groups)
 
     def _thin(self, sink: Sink, step: int) -> None:
-        """Leaves out a record that the budget can't pay, but neither masks nor violations."""
+        """Leaves out a record beyond the budget, but neither masks nor violations."""
         sink.thin()
         try:
             self._tell_masks(sink, step, due=True)
@@ -356,13 +356,13 @@ class Recording:
             self._tracker.hand_masks(sink, step, due=due)
 
     def _audit_end(self) -> None:
-        """What moved after the last record, such as by averages that are written at the end."""
+        """Finds what moved after the last record, for example by averages written at the end."""
         if self._sink is not None and self._schedule.last is not None:
             self._tell_violations(self._sink, self._schedule.last)
             self._source.release()
 
     def _tell_late(self) -> None:
-        """What else is known: masks that changed after the last step are in force from the next."""
+        """Writes the rest: masks that changed after the last step are in force from the next."""
         step = self._schedule.last
         if self._sink is None or step is None:
             return
@@ -403,7 +403,7 @@ def check_logdir(logdir: Any) -> str:
 
 
 def check_exit_timeout(exit_timeout: float) -> float:
-    """Seconds as a float; raises InvalidArgument if it can't be that."""
+    """Seconds as a float; raises InvalidArgument for anything else."""
     if not isinstance(exit_timeout, int | float) or not 0 <= exit_timeout < float("inf"):
         raise InvalidArgument(
             f"Could not set exit_timeout: expected seconds, 0 or more, got {exit_timeout!r}. Leave "

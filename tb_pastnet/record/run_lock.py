@@ -1,7 +1,7 @@
-"""Whether another process writes a run: a lock of the operating system, which ends with a process.
+"""The lock of a run: an operating system lock, released when its process ends.
 
-A process has a lock once, whichever of its recorders asked, so that a notebook's cell that runs
-again goes on. Stores have no locks.
+A process holds a lock once for all its recorders: a notebook cell that runs again can continue.
+Stores have no locks.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ except ImportError:  # Windows
 _NAME = ".pastnet.lock"
 _ATTEMPTS = 5
 
-# Of this process, by path.
+# Locks of this process, by path.
 _files: dict[str, int] = {}
 _users: Counter[str] = Counter()
 
 
 class RunLock:
-    """The lock of a run's directory, which is there, for one recorder.
+    """The lock of an existing run's directory, for one recorder.
 
     Attributes:
         held: whether it is this recorder's now.
@@ -40,7 +40,7 @@ class RunLock:
         self._pid = os.getpid()
 
     def take(self) -> bool:
-        """Takes it; False where another process has it. Where there are no locks it is free."""
+        """Takes it; False if another process has it. Without support for locks, it is free."""
         if not self.held and self._path and fcntl is not None:
             if not _users[self._path] and not _lock(self._path):
                 return False
@@ -49,7 +49,7 @@ class RunLock:
         return True
 
     def release(self) -> None:
-        """Gives it back."""
+        """Releases it."""
         # In a fork it is still the parent's.
         if not self.held or self._pid != os.getpid():
             return
@@ -67,17 +67,17 @@ def _lock(path: str) -> bool:
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
-            return True  # what can't be written says so elsewhere
+            return True  # an unwritable directory is reported elsewhere
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(file)
             return error.errno not in (errno.EACCES, errno.EAGAIN)
         if _is_at(file, path):
-            # Closing any file of it would give the lock back.
+            # Closing any descriptor of the file would release the lock.
             _files[path] = file
             return True
-        # Who gave it back removed it meanwhile.
+        # The previous holder has removed the file in the meantime.
         os.close(file)
     return True
 

@@ -1,4 +1,4 @@
-"""A record as a dictionary of plain numbers, for what else follows a training."""
+"""A record as a dictionary of plain numbers, for other loggers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SHARES = (*_STATES, "nonfinite")
 
 
 class Scalars:
-    """Hands on the share of channels in each state, of the network and of each layer.
+    """Passes on the share of channels in each state, for the network and each layer.
 
-    Layers are told by the weight that the tab draws them by, states are those that it shows. A
-    number that isn't known is left out, and a layer's state until it occurs.
+    A layer is represented by its main weight, and states are those that the tab shows. Unknown
+    numbers are left out, and a layer's state until it occurs.
     """
 
     def __init__(self, log: LogFunction, network: Network[Weight], failures: Failures) -> None:
@@ -53,7 +53,7 @@ class Scalars:
         self._occurred = np.zeros((len(_SHARES), len(mains)), bool)
 
     def tell(self, record: Record, **others: float) -> None:
-        """Hands a record on, and other numbers with it; what fails is counted and logged once."""
+        """Passes on a record with other numbers; failures are counted and logged once."""
         try:
             self._log(self._numbers(record) | _known(others), record.step)
         except Exception as error:
@@ -86,11 +86,11 @@ class Scalars:
 
 
 def check(log: object) -> None:
-    """Raises InvalidArgument for what can't be called."""
+    """Raises InvalidArgument if it can't be called."""
     if log is not None and not callable(log):
         raise InvalidArgument(
-            f"Could not choose where numbers go: expected log= a function, got {log!r:.60}. It "
-            f"gets a dictionary and a step: wandb.log is one."
+            f"Could not use log=: expected a function, got {log!r:.60}. It is called with a "
+            "dictionary and a step, like wandb.log."
         )
 
 
@@ -99,5 +99,5 @@ def _ratio(total: float, count: float) -> float:
 
 
 def _known(numbers: dict[str, float]) -> dict[str, float]:
-    """Under the name that they are logged by, as Python's own floats."""
+    """By the name in the log, as Python floats."""
     return {f"pastnet/{name}": float(x) for name, x in numbers.items() if not math.isnan(x)}

@@ -1,4 +1,4 @@
-"""When a record is due, whether it can be paid, and which past values it is compared with."""
+"""When a record is due, whether the budget allows it, and which past values it is compared with."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tb_pastnet.record.overhead_timer import OverheadTimer
 
 NAMED = ("previous", "record", "epoch", "initial")
 MOST_COPIES = 16
-"""Past copies that k steps of lag may need at once."""
+"""Past copies that a lag of k steps may need at once."""
 
 
 class Action(NamedTuple):
-    """What a step asks for, in this order.
+    """What to do at a step, in this order.
 
     Attributes:
         compare: the copy that the record is compared with.
-        past_step: the step of that copy; None if it isn't known, because it couldn't be taken.
+        past_step: the step of that copy; None if unknown, because it couldn't be taken.
         copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
         thinned: a record is due, but the budget leaves it out.
     """
@@ -34,18 +34,18 @@ class Action(NamedTuple):
 
 
 class Schedule:
-    """Says at each step what is due.
+    """Decides at each step what is due.
 
-    Records are due where `step // every` grows, at the first step, and at the last where it is told
-    of. The previous value is copied one step before a record is due, so that what it shows doesn't
-    depend on `every`. Under `steps_per_execution` a "step" is what is seen: one execution. With a
-    lag of several steps the first and the last are left out: no copy is as old as that.
+    Records are due when `step // every` grows, at the first step, and at the last if it is
+    announced. The previous value is copied one step before a record is due, so the record doesn't
+    depend on `every`. Under `steps_per_execution` a "step" is one execution. With a lag of several
+    steps the first and the last are left out: no copy is as old as that.
 
     Args:
-        every, past, budget, probe_every: as of a Recorder, or InvalidArgument. Where a copy is
-            taken for one record alone the budget is asked then, so that no copy is in vain.
-        start: the step that the values have now; None if it is only known from the first step.
-        timer: of the training and of what recording takes; None: a new one.
+        every, past, budget, probe_every: as for a Recorder, or InvalidArgument. If a copy serves
+            only one record, the budget is checked before the copy.
+        start: the step of the current values; None if it is only known from the first step.
+        timer: of the training and the recording overhead; None: a new one.
 
     Attributes:
         copies: how many past copies are held.
@@ -79,7 +79,7 @@ class Schedule:
         # Steps of the copies; None if one was never taken.
         self._steps: list[int | None] = [start, *[None] * (self.copies - 1)]
         self._unknown = start is None
-        # Whether a record that is due is made, once decided.
+        # Whether a due record is made, once decided.
         self._decided: dict[tuple[int, bool], bool] = {}
         # Before this step nothing is due, while steps follow one another.
         self._quiet_until = 0
@@ -93,11 +93,11 @@ class Schedule:
         return self._steps[copy] is not None
 
     def copied(self, copy: int) -> None:
-        """Takes note that a copy was taken at the last step seen."""
+        """Notes that a copy was taken at the last step seen."""
         self._steps[copy] = self.last
 
     def restart(self, step: int) -> int | None:
-        """Begins anew at a step. Returns the copy to take, if any: with "initial" it stays."""
+        """Starts again at a step. Returns the copy to take, if any: with "initial" it stays."""
         self.last = step
         self._unknown = False
         self._quiet_until = 0
@@ -112,25 +112,25 @@ class Schedule:
         return 0
 
     def expect_end(self, step: int) -> None:
-        """Takes note of the last step of a training, as far as it is known."""
+        """Notes the last step of a training, as far as is known."""
         if self._lag in (None, 1):
             self._end = step
             self._quiet_until = 0
 
     def sync(self) -> int:
-        """The current values become the past. Returns the copy to take now."""
+        """Makes the current values the past. Returns the copy to take now."""
         self._steps[0] = None
         return 0
 
     def passes(self, step: int) -> bool:
-        """Goes on to the next step, where `advance` has said that nothing is due: quick."""
+        """Moves to the next step if `advance` found that nothing is due there: quick."""
         if step >= self._quiet_until or step - 1 != self.last:
             return False
         self.last = step
         return True
 
     def advance(self, step: int) -> Action:
-        """Goes on to a later step: what is due."""
+        """Moves to a later step: returns what is due."""
         if self._unknown:
             self.last, self._unknown = step - 1, False
             self._steps[0] = step - 1
@@ -139,7 +139,7 @@ class Schedule:
         self.last = step
         due = self._is_due(previous, step)
         if due:
-            # What was passed over waits no more.
+            # Skipped steps are no longer due.
             number = step // self.every
             self._decided = {key: yes for key, yes in self._decided.items() if key[0] >= number}
         record = due and self._affords(step)
@@ -156,13 +156,13 @@ class Schedule:
         return Action(record, compare, past_step, copy, due and not record)
 
     def finished(self) -> None:
-        """Takes note that a record was made at the last step seen, or has failed."""
+        """Notes that a record was made at the last step seen, or has failed."""
         if self._budget is not None and self.last is not None:
             self._decided.pop(self._key(self.last), None)
             self._budget.finished()
 
     def _begin(self, start: int) -> None:
-        """Values of a step are there to compare with the next one's."""
+        """The values of a step can be compared with the next."""
         self._first = start + 1 if self._lag in (None, 1) else -1
 
     def _is_due(self, previous: int, step: int) -> bool:
@@ -171,7 +171,7 @@ class Schedule:
         return besides or step // self.every > previous // self.every
 
     def _affords(self, step: int) -> bool:
-        """Whether the record that is due at a step is made. Asked again it doesn't change."""
+        """Whether the record due at a step is made. A repeated call returns the same."""
         if self._budget is None:
             return True
         key = self._key(step)
@@ -180,21 +180,21 @@ class Schedule:
         return self._decided[key]
 
     def _key(self, step: int) -> tuple[int, bool]:
-        """The record of a step: the n-th of those that `every` asks for, or one besides."""
+        """The record of a step: the n-th due by `every`, or an additional one."""
         return step // self.every, step in (self._first, self._end)
 
     def _compare(self, step: int) -> int:
         taken = [(step_of, copy) for copy, step_of in enumerate(self._steps) if step_of is not None]
         if self._lag is None or not taken:
             return 0
-        # The youngest that is old enough; before there is one, the oldest.
+        # The youngest that is old enough; until there is one, the oldest.
         old_enough = [entry for entry in taken if entry[0] <= step - self._lag]
         return max(old_enough)[1] if old_enough else min(taken)[1]
 
     def _copy(self, step: int, stride: int, record: bool) -> int | None:
         if self._lag is None:
             return 0 if self.past == "record" and record else None
-        # The step that would be compared with these values, if steps go on as the last ones did.
+        # The step that would be compared with these values, if steps continue like the last ones.
         due = step + stride * -(-self._lag // stride)
         if not self._is_due(due - stride, due) or not self._affords(due):
             return None
@@ -204,12 +204,13 @@ class Schedule:
 
 
 class Budget:
-    """Grants a record where it can be paid: what was spent, and what it will cost, is in the share.
+    """Grants a record if the time spent and its expected time stay within the share.
 
-    All counts as spent that training waited for. A record is expected to cost what the last did.
-    The first of a lineage, for which TensorFlow compiles, is always granted; until it is paid off
-    the others get half of the share. So with a first record of f seconds, after T seconds at most
-    max(share T, f + share T / 2) were spent, and what the last record took more than expected.
+    All time that training waited for counts as spent. A record is expected to take as long as the
+    last one. The first of a lineage, for which TensorFlow compiles, is always granted; until the
+    share has made up for it, the others get half of the share. So with a first record of f seconds,
+    after T seconds at most max(share T, f + share T / 2) were spent, plus the excess of the last
+    record over its expected time.
     """
 
     def __init__(self, share: float, timer: OverheadTimer) -> None:
@@ -218,15 +219,15 @@ class Budget:
         self.begin()
 
     def begin(self) -> None:
-        """Begins anew, for a new lineage."""
+        """Starts again, for a new lineage."""
         self._made = 0
         self._expected = self._first = 0.0
         self._paid = _of_records(self._timer.so_far())
 
     def affords(self, waiting: int = 0) -> bool:
-        """Whether one more record can be paid, beside those granted that aren't made yet."""
+        """Whether one more record fits, in addition to granted ones that aren't made yet."""
         if self._made < 2 and (waiting or not self._made):
-            # Nobody knows yet what one costs: one at a time, and the first in any case.
+            # The time of a record is still unknown: one at a time, and the first in any case.
             return not waiting
         cost = self._timer.so_far()
         total = cost.seconds + (1 + waiting) * self._expected
@@ -234,7 +235,7 @@ class Budget:
         return total <= allowed or total - self._first <= allowed / 2
 
     def finished(self) -> None:
-        """A record was made, or has failed: what it took is what the next is expected to."""
+        """Notes that a record was made, or has failed: the next is expected to take as long."""
         cost = self._timer.so_far()
         paid = _of_records(cost)
         if self._made:

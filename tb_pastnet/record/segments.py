@@ -1,8 +1,8 @@
-"""The files of one lineage: on this machine a few that grow, in a store one for each group.
+"""The files of one lineage: on this machine a few growing ones, in a store one for each group.
 
-Local files are plain and unbuffered: errors reach us, what was written survives a killed process,
-and a slow disk never holds the interpreter. Objects don't grow, so that each is a whole event file,
-with a description of its own.
+Local files are plain and unbuffered: errors reach us, a killed process loses nothing that was
+written, and a slow disk never blocks the interpreter. Objects don't grow, so each is a whole event
+file with its own description.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEGMENT_BYTES = 64 << 20
 
 
 BLOCK_SECONDS = 2.0
-"""Local: what waits is written at this age, so that the tab follows the training."""
+"""Local: waiting records are written at this age, so the tab follows the training."""
 
 PUT_SECONDS = (10.0, 300.0)
 """In a store: seconds from one object to the next at first, and at most; it doubles."""
@@ -37,7 +37,7 @@ class Segments(Protocol):
     """The event files of one lineage, one after the other; names sort by time and number.
 
     Attributes:
-        exit_seconds: how long the end of the program waits for what isn't written.
+        exit_seconds: how long the program waits at its end for unwritten records.
         retry_seconds: between attempts to write, at first and at most; it doubles.
     """
 
@@ -45,24 +45,24 @@ class Segments(Protocol):
     retry_seconds: tuple[float, float]
 
     def open(self) -> None:
-        """Starts a new segment; raises where it can't be made or written."""
+        """Starts a new segment; raises if it can't be made or written."""
 
     def write(self, head: Head, body: Body) -> None:
-        """Writes a group of events, in a new segment where the current one can't be used.
+        """Writes a group of events, in a new segment if the current one can't be used.
 
         `head` makes the events that a new segment begins with, `body` those of the group, from the
-        number of bytes before it. Where it raises the group isn't readable: call it again.
+        number of bytes before it. If it raises, the group isn't readable: call it again.
         """
 
     def wait(self, age: float, *, full: bool) -> float:
-        """Seconds until what waits is to be written, given its age and whether a block is full."""
+        """Seconds until waiting records are written, by their age and whether a block is full."""
 
     def close(self) -> None:
-        """Ends the current segment; an error in that costs nothing that was acknowledged."""
+        """Ends the current segment; an error then loses nothing that was acknowledged."""
 
 
 def segments_in(directory: str, start: float, exit_seconds: float) -> Segments:
-    """Those of a directory, of this machine or of a store."""
+    """The segments in a directory, on this machine or in a store."""
     if is_remote(directory):
         return ObjectSegments(directory, start, exit_seconds)
     return LocalSegments(directory, start)
@@ -169,13 +169,13 @@ class ObjectSegments:
             store_of(path).write(path, data)
             self._total += len(data)
         finally:
-            # What failed counts: it was sent, too. From its end on, as a store may be slow.
+            # A failed request counts: it was sent. From its end, because a store may be slow.
             self._next = time.monotonic() + self._interval
             self._interval = min(2 * self._interval, PUT_SECONDS[1])
 
 
 def make_directory(path: str) -> None:
-    """Makes a directory of this machine, and its parents, where they are missing."""
+    """Makes a directory on this machine, with missing parents."""
     Path(path).mkdir(parents=True, exist_ok=True)
 
 
@@ -192,14 +192,14 @@ def create_lineage(logdir: str) -> RunName:
 
 
 def lineages(logdir: str) -> list[RunName]:
-    """The lineages in a log directory, in order; none where there is no such directory."""
+    """The lineages in a log directory, in order; none if it doesn't exist."""
     names = [name.rstrip("/") for name in list_directory(logdir)]
     runs = [run._replace(run=logdir) for run in map(parse_run, names) if run is not None]
     return sorted(runs, key=lambda run: (run.ordinal, run.lineage))
 
 
 def unwritable(logdir: str, error: BaseException) -> UnwritableLog:
-    """The error of a log directory that can't be used."""
+    """The error for a log directory that can't be used."""
     got = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return UnwritableLog(
         f"Could not write to log directory {logdir!r}: expected one that can be made and written, "

@@ -1,11 +1,11 @@
-"""The way of a record out of the training thread: a bounded queue, and a thread that writes.
+"""The path of a record out of the training thread: a bounded queue, and a writer thread.
 
-`offer` never waits: where the queue is full the record is dropped, and counted, because its
-sequence number is missing. Changes of masks and violations take the same way. They don't count as
-records: neither the thinning nor the records' bound of the queue drops one.
+`offer` never waits: if the queue is full, the record is dropped, and counted, because its sequence
+number is missing. Changes of masks and violations use the same queue. They don't count as records:
+neither the thinning nor the records' bound of the queue drops one.
 
 A group of messages that could not be written is kept and written again as a whole, in a new segment
-and later each time; the server tells copies by their sequence numbers.
+and later each time; the server recognises copies by their sequence numbers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHANGE_BYTES = 256 << 20
 """Changes of masks and violations that may wait for the disk; one call's always may."""
 
 MOST_ATTEMPTS = 3
-"""How often the same records are packed, where that raises, before they are given up."""
+"""How often the same records are packed, if that raises, before they are dropped."""
 
 _FAULT_SECONDS = 0.25
 
@@ -57,7 +57,7 @@ class Mark:
     done: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, *, written: bool) -> None:
-        """Tells who waits for it."""
+        """Wakes the threads that wait for it."""
         if not self.done.is_set():
             self.written = written
             self.done.set()
@@ -66,7 +66,7 @@ class Mark:
 class Sink:
     """Writes the records of one lineage in the background; its public methods are for one thread.
 
-    In a process forked from it they do nothing: the parent's files stay the parent's.
+    In a forked process they do nothing: the files stay the parent's.
     """
 
     def __init__(
@@ -87,17 +87,17 @@ class Sink:
         self._out: dict[type, int] = {Record: 0, Change: 0}
         # Marks in the queue that aren't settled; put here before they are queued.
         self._marks: list[Mark] = []
-        # Whether a record or a change was lost; whoever waits sets it back.
+        # Whether a record or a change was lost; the waiting thread resets it.
         self._lost = False
         self._wake = threading.Event()
         self._pid = fork_aware_pid()
-        # Of the thread that trains.
+        # State of the training thread.
         self._offered = self._thinned = self._lost_masks = 0
         self._reserved = False
         self._last: Mark | None = None
-        # What can't be written by then, of `time.monotonic`, is given up.
+        # What can't be written by then, of `time.monotonic`, is dropped.
         self._give_up_at = float("inf")
-        # Of the thread that writes.
+        # State of the writer thread.
         self._segments = segments
         self._batch = batch
         self._describe = describe
@@ -120,14 +120,14 @@ class Sink:
         return sequence
 
     def offer(self, record: Record) -> bool:
-        """Hands over the record that was reserved last, without waiting. False: it is dropped."""
+        """Hands over the last reserved record, without waiting. False: it is dropped."""
         if self._idle or not self._put(record._replace(thinned=self._thinned)):
             return False
         self._reserved = False
         return True
 
     def thin(self) -> None:
-        """Counts a record that the budget left out; the next one that is handed over tells it."""
+        """Counts a record that the budget left out; the next record carries the count."""
         if not self._idle:
             self._offered += 1
             self._thinned += 1
@@ -135,8 +135,9 @@ class Sink:
     def masks(self, step: int, updates: Sequence[MaskUpdate]) -> None:
         """Hands over masks that changed, without waiting. They are complete and never thinned.
 
-        `step` is the first whose record they are in force in, not smaller than before. Too many
-        bytes that wait are given up and noted; the reader sees that numbers of changes are missing.
+        `step` is the first whose record they are in force in, not smaller than before. Changes
+        beyond a number of waiting bytes are dropped and noted; the reader finds their numbers
+        missing.
         """
         if updates:
             taken = self._change(Change(step, masks=tuple(updates), lost=self._lost_masks))
@@ -148,9 +149,9 @@ class Sink:
             self._change(Change(step, violations=tuple(violations)))
 
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
-        """Waits until everything handed over so far is written, and so survives kill -9.
+        """Waits until everything handed over so far is written, safe from kill -9.
 
-        False also where a record or a change was dropped since the last flush.
+        False even if only a record or a change was dropped since the last flush.
         """
         if self._idle:
             return False
@@ -160,9 +161,9 @@ class Sink:
         return written and not lost
 
     def close(self, timeout: float | None = None) -> bool:
-        """Writes what waits and the final account, ends the thread; whether that was in time.
+        """Writes waiting records and the final account, ends the thread; whether that was in time.
 
-        None waits as long as the end of the program does. What isn't written by then is given up.
+        None waits as long as at the end of the program. What isn't written by then is dropped.
         Called again, it waits again.
         """
         if timeout is None:
@@ -176,17 +177,17 @@ class Sink:
         return written
 
     def tell_lost(self) -> None:
-        """Says how many records weren't written, where the program ends."""
+        """Logs how many records weren't written, at the end of the program."""
         lost = self._offered - self._batch.packed - self._batch.thinned
         if lost and not (self._last is not None and self._last.written):
             self._failures.add(
-                f"Gave up {lost} records that {self._segments.exit_seconds:g} seconds weren't "
-                f"enough to write"
+                f"Dropped {lost} records that could not be written within "
+                f"{self._segments.exit_seconds:g} seconds"
             )
 
     def _end(self, timeout: float) -> Mark:
         if self._last is None:
-            # Also where nobody waits there is some time to try again.
+            # Even if no thread waits, there is some time to try again.
             self._give_up_at = time.monotonic() + max(timeout, self._segments.exit_seconds) / 2
             self._last = self._mark(closed=True, last=True)
         return self._last
@@ -197,7 +198,7 @@ class Sink:
         return self._last is not None or fork_aware_pid() != self._pid
 
     def _put(self, item: Record | Change) -> bool:
-        """Queues an item, unless those of its kind that wait are too many bytes."""
+        """Queues an item, unless too many bytes of its kind wait."""
         kind = type(item)
         waiting = self._in[kind] - self._out[kind]
         if waiting > 0 and waiting + item.nbytes > self._limits[kind]:
@@ -225,7 +226,7 @@ class Sink:
             mark.done.wait(timeout)
         return mark.written
 
-    # From here on the thread that writes.
+    # From here on: the writer thread.
 
     def _run(self) -> None:
         item: Record | Change | Mark | None = None
@@ -238,7 +239,7 @@ class Sink:
                     pass
                 self._handle(item)
             except Exception as error:
-                # A fault of ours costs the record at hand, which then counts as dropped.
+                # Our own fault loses this record, which then counts as dropped.
                 self._failures.add("Could not prepare records", error)
                 self._lost = True
                 if isinstance(item, Change):
@@ -247,7 +248,7 @@ class Sink:
                     with contextlib.suppress(Exception):
                         item.settle(written=False)
                 elif item is None:
-                    time.sleep(_FAULT_SECONDS)  # what fails without one may fail again at once
+                    time.sleep(_FAULT_SECONDS)  # a failure without a record may repeat at once
 
     def _take_again(self, change: Change) -> None:
         try:
@@ -263,7 +264,7 @@ class Sink:
         if item is not None:
             self._take(item)
         if self._batch.nbytes > QUEUE_BYTES:
-            # Nothing more is taken until it may be written; then the queue fills.
+            # Nothing more is taken until this is written; meanwhile the queue fills.
             self._wake.wait(self._patience())
             self._wake.clear()
             self._write()
@@ -283,7 +284,7 @@ class Sink:
                 continue
             if written or not mark.closed:
                 break
-            # Records were given up: once more, for the account of that.
+            # Records were dropped: once more, to account for them.
         mark.settle(written=written)
         self._marks.remove(mark)
         if mark.last:
@@ -341,7 +342,7 @@ class Sink:
         try:
             wall_time = time.time()
             first = self._first_step or 0
-            # The description has a tag of its own, whose steps must not decrease either.
+            # The description has its own tag, whose steps must not decrease either.
             self._described_step = step = max(self._described_step, group.messages[0].step)
             events = [message_event(message, wall_time) for message in group.messages]
             self._segments.write(
@@ -356,7 +357,7 @@ class Sink:
         return True
 
     def _body(self, group: Group, events: list[bytes], wall_time: float, written: int) -> bytes:
-        """All events of a group, and before its timeline what recording has cost so far."""
+        """All events of a group, with the recording overhead so far before its timeline."""
         last = group.messages[-1]
         if last.tag == TAG_TIMELINE:
             try:
@@ -364,7 +365,7 @@ class Sink:
                 cost = self._totals.event(self._batch.lineage, last.step, wall_time, size)
                 events = [*events[:-1], cost, events[-1]]
             except Exception as error:
-                self._failures.add("Could not tell what recording costs", error)
+                self._failures.add("Could not write the recording overhead", error)
         return b"".join(events)
 
 
@@ -384,7 +385,7 @@ def _close_all() -> None:
 def _close_before_pools() -> None:
     """Closes sinks while drivers of stores can still look up hosts, in a pool of threads.
 
-    Python ends its pools before `atexit`, and before it waits for threads that go on training.
+    Python ends its pools before `atexit`, and before it waits for threads that still train.
     """
     others = {*threading.enumerate()} - {threading.main_thread()}
     if all(thread.daemon for thread in others):

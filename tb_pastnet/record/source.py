@@ -1,4 +1,4 @@
-"""The seam between the recording loop and a framework: subclass `Source` and `Weight` for one."""
+"""The interface of the recording loop to a framework: subclass `Source` and `Weight` for it."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Ints = npt.NDArray[np.intp]
 
 
 class Source(ABC):
-    """A network as it is trained: its weights, their past copies, and what else a record needs.
+    """A network in training: its weights, their past copies, and the rest that a record needs.
 
-    Copy 0 holds the values that the weights have when a source is made.
+    Copy 0 holds the values of the weights when the source is made.
     """
 
     packages: Sequence[str] = ()
-    """The distributions of the framework: a log says which versions of them trained."""
+    """The framework's distributions: a log stores their versions."""
 
     def __init__(self, network: Network[Weight]) -> None:
         self.network = network
 
     @property
     def writes(self) -> bool:
-        """Whether this process writes the log: one of several that train the same network does."""
+        """Whether this process writes the log: one of those that train the same network does."""
         return True
 
     @property
@@ -49,17 +49,17 @@ class Source(ABC):
         return 1
 
     def trainable(self) -> Sequence[bool]:
-        """Of each weight, whether the framework's own flags let it change, or it follows."""
+        """For each weight, whether the framework's own flags let it change, or it follows."""
         return [weight.text.follows or weight.trainable() for weight in self.network.weights]
 
     def learning_rate(self, step: int) -> float:
-        """That of a step; NaN where it isn't known."""
+        """The learning rate of a step; NaN if unknown."""
         return float("nan")
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:
-        """Names of the weights of each group that has a learning rate of its own; {}: none has.
+        """Names of the weights of each group with its own learning rate; {}: none.
 
-        Asked where a lineage begins: until the next one `group_rates` are of these.
+        Read when a lineage begins: until the next one, `group_rates` are of these groups.
         """
         return {}
 
@@ -68,7 +68,7 @@ class Source(ABC):
         return ()
 
     def release(self) -> None:  # noqa: B027
-        """Lets go of values that were read for a record: training goes on."""
+        """Releases values that were read for a record: training continues."""
 
     @abstractmethod
     def copy(self, number: int) -> None:
@@ -80,19 +80,19 @@ class Source(ABC):
 
     @abstractmethod
     def compare(self, number: int, *, replace: bool = False) -> Floats:
-        """Compares the current values with a past copy, whose place they may take.
+        """Compares the current values with a past copy, which they may replace.
 
         Returns:
             Floats (statistics, channels of all weights), rows as in `core.statistics.STATISTICS`;
-            kept and trainable are 1, as no masks are known here.
+            kept and trainable are 1, because masks are handled elsewhere.
         """
 
 
 class ArraySource(Source):
-    """Past copies and statistics of weights whose `effective` is at hand, in this machine's memory.
+    """Past copies and statistics of weights in this machine's memory.
 
     Weights of float32 or less are measured in one pass, small ones of one shape together, by numba
-    if it is installed; others one by one. Views of them are let go at once.
+    if it is installed; others one by one. Views of them are released at once.
     """
 
     def __init__(self, network: Network[Weight]) -> None:
@@ -108,7 +108,7 @@ class ArraySource(Source):
                 continue
             small = axis.channels * axis.elements <= STACK_ELEMENTS
             stacks.setdefault((axis.view, axis.axes, None if small else number), []).append(number)
-        # Those that one pass measures go first.
+        # Those measured in one pass come first.
         members = [*chain.from_iterable(stacks.values()), *rest]
         self._stacks: list[list[Any]] = [
             [network.weights[number] for number in stack] for stack in stacks.values()
@@ -147,7 +147,7 @@ class ArraySource(Source):
         return parts
 
     def _read(self) -> list[Array]:
-        # Of a single one a view, where the framework's memory is C-contiguous and here.
+        # For a single weight a view, if the framework's memory is C-contiguous and on this machine.
         return [
             np.ascontiguousarray(stack[0].effective(), np.float32)
             if len(stack) == 1
@@ -157,17 +157,17 @@ class ArraySource(Source):
 
 
 def channel_order(axes: Sequence[ChannelAxis], members: Sequence[int]) -> Ints:
-    """Where each channel of all weights lies if the weights are in the order of `members`."""
+    """The place of each channel of all weights if the weights are in the order of `members`."""
     ends = np.cumsum([axes[member].channels for member in members])
     spans = np.split(np.arange(ends[-1]), ends[:-1])
     return np.concatenate([spans[place] for place in np.argsort(members)])
 
 
 def in_order(parts: Sequence[Floats], order: Ints) -> Floats:
-    """What `Source.compare` gives, of the rows that values alone give and `channel_order`."""
+    """The result of `Source.compare`, from the rows that depend only on values."""
     stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     result = np.empty((len(STATISTICS), len(order)), stacked.dtype)
-    # Told to clip, NumPy writes in place.
+    # With mode "clip", NumPy writes in place.
     np.take(stacked, order, axis=1, out=result[:VALUE_ROWS], mode="clip")
     # What isn't measured here has no data.
     result[VALUE_ROWS:] = np.nan

@@ -10,37 +10,37 @@ from tb_pastnet.format.overhead import Overhead
 def summary_line(
     logdir: str, records: int, violations: int, sparsity: float, overhead: Overhead
 ) -> str:
-    """Says in one line what a training has recorded.
+    """Summarises in one line what a training has recorded.
 
     Args:
         logdir: of the run.
-        records: so many were made.
+        records: how many were made.
         violations: channels that changed while they were held.
         sparsity: the share of pruned weights, 0 to 1.
-        overhead: what recording took of the training.
+        overhead: the recording overhead.
 
     Example:
         >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
-        'PastNet: 1 record, no violations, 50.0% pruned, recording overhead 5.0%. See: tensorboard --logdir runs/a'
+        'PastNet: 1 record, no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
     """  # noqa: E501 - a line in a terminal
     parts = [_counted(records, "record")]
     parts.append(f"{_counted(violations, 'violation')}" if violations else "no violations")
     if sparsity > 0:
-        parts.append(f"{sparsity:.1%} pruned")
+        parts.append(f"sparsity {sparsity:.1%}")
     if overhead.training > 0:
         parts.append(f"recording overhead {overhead.share:.1%}")
     return f"PastNet: {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
 
 
 def nothing_recorded(logdir: str, steps: int, every: int) -> str:
-    """Says why a training has left no record: it was shorter than the way to the first.
+    """Explains why a training has no record: it ended before the first was due.
 
     Example:
         >>> nothing_recorded("runs/a", 6, 10)
-        'No record in runs/a: the training made 6 steps, and every=10. Use a smaller every=.'
+        'No record in runs/a: the training made 6 steps, but every=10. Use a smaller every=.'
     """
     return (
-        f"No record in {logdir}: the training made {_counted(steps, 'step')}, and every={every}. "
+        f"No record in {logdir}: the training made {_counted(steps, 'step')}, but every={every}. "
         f"Use a smaller every=."
     )
 

@@ -1,4 +1,4 @@
-"""One array of a network, and the network, as core and record see them: in any framework."""
+"""One array of a network, and the network, for `core` and `record`: in any framework."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OwnMasks(Protocol):
 
     @property
     def version(self) -> int:
-        """Another number after each change."""
+        """Different after each change."""
 
     @property
     def kept(self) -> Mask:
@@ -48,15 +48,16 @@ class Weight(ABC):
         own_name: its name in that layer; "": the rest of `name`.
         kind: the class of its layer.
         statistic: it isn't trained by gradients.
-        follows: something else than an optimizer moves it on purpose, as a target network is moved:
-            that it isn't trainable doesn't hold it.
+        follows: anything but an optimizer moves it on purpose, like a target network: it isn't
+            trainable, but not held either.
         aliases: its paths in the framework, first the one below the root.
-        handles: the framework's objects that mean it: its variable, and layers that it belongs to.
+        handles: the framework's objects that identify it: its variable, and layers that it belongs
+            to.
 
     Attributes:
-        text: what the log says of it.
-        called: what a user may call it.
-        variable: the framework's own, by which two weights are known to be the same.
+        text: its description in the log.
+        called: its names and handles for the user.
+        variable: the framework's own; two weights with the same one are the same.
 
     Raises:
         InvalidArgument: it has more channels than a log can hold.
@@ -110,23 +111,23 @@ class Weight(ABC):
 
     @abstractmethod
     def read(self) -> Array:
-        """The values now. They may be a view of the framework's memory: copy what is kept."""
+        """The current values. They may be a view of the framework's memory: copy to keep them."""
 
     def effective(self) -> Array:
-        """What the network computes with, where that isn't what is stored."""
+        """The values that the network computes with, if these aren't the stored ones."""
         return self.read()
 
     def trainable(self) -> bool:
-        """Whether updates may change it, as far as the framework's own flags say."""
+        """Whether updates may change it, by the framework's own flags."""
         return True
 
     def masks(self) -> OwnMasks | None:
-        """Its masks, where its layer owns them."""
+        """Its masks, if its layer owns them."""
         return None
 
 
 def names_of(weights: Iterable[Weight]) -> Names:
-    """Looks up what a user calls these."""
+    """Looks up these weights by a user's names."""
     return Names({weight.name: weight.called for weight in weights})
 
 
@@ -141,7 +142,7 @@ class Network(Generic[W_co]):
         weights: those that are recorded, in forward order.
         layers: the layers that have any of them.
         skipped: name and reason of each variable that can't be recorded.
-        everything: all weights that could be, also those that weren't chosen.
+        everything: all weights that could be recorded, including those that weren't chosen.
     """
 
     weights: tuple[W_co, ...]
@@ -160,8 +161,8 @@ class Network(Generic[W_co]):
     ) -> Network[W_co]:
         """Chooses what is recorded, in forward order; raises InvalidArgument if nothing is.
 
-        Wanted are names, ends of names, patterns such as `"*/kernel"`, variables, or layers, None:
-        all. `shown` is what they are of, for errors.
+        `wanted` may be names, ends of names, patterns such as `"*/kernel"`, variables, or layers;
+        None: all. `shown` names the model in errors.
         """
         chosen = everything
         if wanted is not None:

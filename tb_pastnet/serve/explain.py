@@ -1,6 +1,6 @@
-"""A page of a few sentences, without any build, and a plugin that is nothing else.
+"""A page of a few sentences, without a build, and a plugin that shows only that.
 
-They need TensorBoard only.
+They need only TensorBoard.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-# textContent and no HTML: what is explained may come from a log or from an exception.
+# textContent and no HTML: the text may come from a log or from an exception.
 _MODULE = """\
 const LINES = %s;
 export function render() {
@@ -40,7 +40,7 @@ def explaining_module(title: str, *sentences: str) -> str:
 
 
 def for_reader(error: BaseException) -> str:
-    """Says what an exception was, without traceback and without absolute paths."""
+    """Describes an exception, without traceback and absolute paths."""
     name = type(error).__name__
     if isinstance(error, OSError):
         return f"{name}: {error.strerror}" if error.strerror else name
@@ -50,7 +50,7 @@ def for_reader(error: BaseException) -> str:
 
 
 class StandInPlugin(base_plugin.TBPlugin):
-    """Shows in the tab what went wrong while loading. The other tabs are not concerned."""
+    """Shows in the tab what went wrong while loading. The other tabs aren't affected."""
 
     plugin_name = "pastnet"
 
@@ -60,15 +60,15 @@ class StandInPlugin(base_plugin.TBPlugin):
             for_reader(error),
             "Reinstall it in the environment that TensorBoard runs in: "
             "pip install --force-reinstall tb-pastnet",
-            "Your logs are not affected, and neither are the other tabs.",
+            "Your logs and the other tabs are not affected.",
         )
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
-        """The page, and nothing else."""
+        """Only the page."""
         return {"/index.js": wrappers.Request.application(self._serve_page)}
 
     def is_active(self) -> bool:
-        """Always False: data lights the tab."""
+        """Always False: data activate the tab."""
         return False
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:

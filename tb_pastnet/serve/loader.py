@@ -1,7 +1,7 @@
-"""TensorBoard's way in: the entry point `tensorboard_plugins` names the class in this module.
+"""The entry point for TensorBoard: `tensorboard_plugins` names the class in this module.
 
 TensorBoard imports this module and calls `fix_flags` without any protection: an exception here
-would stop it for everybody. So only the standard library and TensorBoard's own base class are
+would stop it for all plugins. So only the standard library and TensorBoard's own base class are
 imported, every body is guarded, and the rest is imported in `load`.
 """
 
@@ -19,13 +19,13 @@ logger = logging.getLogger(__name__)
 
 
 class PastNetLoader(base_plugin.TBLoader):
-    """Loads the plugin, or a stand-in that says in the tab why it can't be loaded."""
+    """Loads the plugin, or a stand-in that shows in the tab why it can't be loaded."""
 
     def fix_flags(self, flags: argparse.Namespace) -> None:
         """Asks TensorBoard to keep all our records instead of 10 or 100 random ones.
 
-        A user's own `--samples_per_plugin pastnet=...` is respected. Flags of a shape that we
-        don't know are left alone.
+        A user's own `--samples_per_plugin pastnet=...` is respected. Flags in an unknown form stay
+        as they are.
         """
         try:
             flags.samples_per_plugin.setdefault(_PLUGIN, _KEEP_ALL)
@@ -33,7 +33,7 @@ class PastNetLoader(base_plugin.TBLoader):
             logger.debug("samples_per_plugin could not be set", exc_info=True)
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin | None:
-        """The plugin, or where a part is missing or broken a stand-in that says so, or None."""
+        """The plugin; if a part is missing or broken, a stand-in that shows so, or None."""
         try:
             from tb_pastnet.serve.plugin import PastNetPlugin
 

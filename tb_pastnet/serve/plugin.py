@@ -21,7 +21,7 @@ from tb_pastnet.serve.routes import ROUTES
 PAGE = "/index.js"
 STATIC = Path(__file__).parent / "static"
 
-# By hand: Windows takes .js for text/plain.
+# By hand: on Windows .js may be text/plain.
 _TYPES = {
     ".js": "text/javascript",
     ".css": "text/css",
@@ -42,7 +42,7 @@ class PastNetPlugin(base_plugin.TBPlugin):
 
     def __init__(self, context: base_plugin.TBContext, static: Path = STATIC) -> None:
         self._store = Store(context.data_provider)
-        # Fixed now: a request chooses one of these and never makes a path.
+        # Fixed here: a request chooses one of these and never forms a path.
         self._files = _files(static)
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
@@ -53,11 +53,11 @@ class PastNetPlugin(base_plugin.TBPlugin):
         return {**files, **missing, **apps, "/*": application(_unknown)}
 
     def is_active(self) -> bool:
-        """Always False: data lights the tab, through `data_plugin_names`, and at no cost."""
+        """Always False: data activate the tab, through `data_plugin_names`, for free."""
         return False
 
     def data_plugin_names(self) -> tuple[str, ...]:
-        """Whose data light the tab."""
+        """The plugins whose data activate the tab."""
         return (PLUGIN,)
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
@@ -98,7 +98,7 @@ def _missing_page(request: wrappers.Request) -> Answer:
     del request
     page = explaining_module(
         "The page of PastNet is missing",
-        "This installation holds the data routes, and not the built page (serve/static/index.js).",
+        "This installation has the data routes, but not the built page (serve/static/index.js).",
         "Reinstall tb-pastnet, or build the page in a source checkout: python3 dev.py bundle",
     )
     return answer(page.encode("ascii"), _TYPES[".js"])

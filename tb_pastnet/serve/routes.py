@@ -1,4 +1,4 @@
-"""Which routes there are. They are documented in `http_api.md`, with a sample answer of each."""
+"""The routes. They are documented in `http_api.md`, with a sample answer for each."""
 
 from __future__ import annotations
 
@@ -49,11 +49,10 @@ def kept(
     *,
     large: bool = False,
 ) -> Answer | NotModified:
-    """An answer from the cache. One that TensorBoard withheld a part of is made anew each time.
+    """An answer from the cache. One that TensorBoard withheld a part of is made again each time.
 
-    Of an answer that was given before its name is kept for longer, so that a client that still has
-    it is told so at no cost. The version changes when the data behind the answer do; others may
-    displace one that is large.
+    The ETag of an earlier answer is kept for longer, so a client that still has the answer gets a
+    304 for free. The version changes with the data of the answer; others may evict a large one.
     """
 
     def named() -> Answer:
@@ -76,14 +75,14 @@ def _kept_of(
     *asked: Hashable,
     large: bool = False,
 ) -> Answer | NotModified:
-    """The answer of a route about runs, given what else was asked."""
+    """The answer of a route about runs, given the other parameters."""
     store, experiment = readers[0].store, readers[0].context.experiment
     key = (route, experiment, tuple(reader.run.name for reader in readers), *asked)
     return kept(store, key, tuple(reader.run.version for reader in readers), make, large=large)
 
 
 def _variable(query: Query) -> tuple[RunReader, VariableEntry, str]:
-    """The run, the variable and the id of the layer that are asked for."""
+    """The requested run, variable and id of the layer."""
     reader = query.run()
     layer = query.layer(reader.run)
     return reader, query.variable(reader.run, layer), layer.id
@@ -116,7 +115,7 @@ def overview(query: Query) -> Answer | NotModified:
 
 
 def records(query: Query) -> Answer | NotModified:
-    """Exact figures of every layer at the record in force at a step, and at those around it."""
+    """Exact figures of every layer at the record in force at a step, and records around it."""
     readers = query.runs(least=1, most=MOST_LISTED)
     threshold = query.threshold()
     step = query.step("at")
@@ -168,7 +167,7 @@ def violations(query: Query) -> Answer | NotModified:
 
 
 def findings(query: Query) -> Answer | NotModified:
-    """What there is to know of some runs before anybody asks."""
+    """The findings of some runs."""
     readers = query.runs(1, MOST_LISTED)
     threshold = query.threshold()
 
@@ -194,7 +193,7 @@ def function(query: Query) -> Answer | NotModified:
 
 
 def overlap(query: Query) -> Answer | NotModified:
-    """How far the masks of each two of some runs overlap at a step, over all layers or in one."""
+    """How far the masks of each pair of runs overlap at a step, over all layers or in one."""
     readers = query.runs()
     step = query.step("step")
     layer_id = query.arguments.get("layer")
@@ -236,11 +235,11 @@ def _comparison(
 
 
 def export(query: Query) -> Answer | NotModified:
-    """What the pictures show, as CSV: of all layers, of each channel of one, or of the probe."""
+    """The data of the pictures as CSV: all layers, each channel of one, or the probe."""
     if query.integer("function", least=0, most=1):
         series = query.run().function()
         _check_lines(len(series.steps) * len(series.places))
-        # All that single precision holds: a cosine is mostly nearly 1.
+        # All digits of single precision: a cosine is mostly nearly 1.
         return csv_answer(csv_pieces([Function(series).columns()], ".7g"))
     if "layer" in query.arguments:
         return csv_answer(csv_pieces(_layer_tables(query), ".4g", COUNTS_EXACT))
@@ -292,4 +291,4 @@ ROUTES: dict[str, Callable[[Query], Answer | NotModified]] = {
     "/overlap_layers": overlap_layers,
     "/export.csv": export,
 }
-"""What is served below `data/plugin/pastnet/`; `openapi.json` has the parameters of each."""
+"""The routes below `data/plugin/pastnet/`; `openapi.json` has their parameters."""

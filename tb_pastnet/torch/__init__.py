@@ -1,4 +1,4 @@
-"""What tb_pastnet does for PyTorch: records of a module that a loop of the user's own trains.
+"""Recording for PyTorch: a module in your own training loop, Lightning or Hugging Face.
 
 The names are loaded when they are first used.
 

@@ -1,4 +1,4 @@
-"""Records a model that the Trainer of Hugging Face's transformers trains."""
+"""Records a model that Hugging Face's `transformers.Trainer` trains."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tb_pastnet.torch.recorder import Recorder, check_settings
 
 @answered
 class HuggingFaceCallback(TrainerCallback):
-    """Records a training of `transformers.Trainer`, in its `state.global_step`.
+    """Records a training of `transformers.Trainer`, by its `state.global_step`.
 
-    A training that goes on from a checkpoint goes on in the log, too.
+    A training that resumes from a checkpoint continues its log, too.
 
     Args:
-        logdir: the run's directory, as of `Recorder`.
-        settings: further arguments of `Recorder`, but model, optimizer and initial_step. With
+        logdir: the run's directory, as for `Recorder`.
+        settings: other arguments of `Recorder`, except model, optimizer and initial_step. With
             `on_violation="stop"` training ends after the step.
 
     Raises:
@@ -55,7 +55,7 @@ class HuggingFaceCallback(TrainerCallback):
         self.recorder.expect_end(state.max_steps)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: object) -> None:
-        """Records where that is due."""
+        """Makes a record if one is due."""
         if self.recorder is not None:
             self.recorder.record(state.global_step)
             control.should_training_stop |= self.recorder.alerts.stops

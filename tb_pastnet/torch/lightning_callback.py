@@ -17,14 +17,14 @@ from tb_pastnet.torch.recorder import Recorder, check_settings
 
 @answered
 class LightningCallback(Callback):
-    """Records a training of Lightning's Trainer, in its `global_step`, as its loggers count.
+    """Records a training of Lightning's Trainer, by its `global_step`, like its loggers.
 
-    That is the number of all optimizers' steps: batches of an accumulated gradient make none. A
-    training that goes on from a checkpoint goes on in the log, too.
+    That is the number of all optimizers' steps: batches that only accumulate a gradient don't
+    count. A training that resumes from a checkpoint continues its log, too.
 
     Args:
-        logdir: the run's directory, as of `Recorder`.
-        settings: further arguments of `Recorder`, but model, optimizer and initial_step. With
+        logdir: the run's directory, as for `Recorder`.
+        settings: other arguments of `Recorder`, except model, optimizer and initial_step. With
             `on_violation="stop"` training ends after the batch.
 
     Raises:
@@ -53,13 +53,13 @@ class LightningCallback(Callback):
             self.recorder.expect_end(int(trainer.estimated_stepping_batches))
 
     def on_train_batch_end(self, trainer: Any, *_: object) -> None:
-        """Records where that is due."""
+        """Makes a record if one is due."""
         if self.recorder is not None:
             self.recorder.record(trainer.global_step)
             trainer.should_stop = trainer.should_stop or self.recorder.alerts.stops
 
     def teardown(self, *_: object, **__: object) -> None:
-        """Closes the log, also after an exception."""
+        """Closes the log, even after an exception."""
         recorder, self.recorder = self.recorder, None
         if recorder is not None:
             recorder.close()

@@ -1,7 +1,7 @@
-"""The audit of a module: what `requires_grad_(False)` and masks hold, and what moves it still.
+"""The audit of a module: weights held by `requires_grad_(False)` and masks, and what moves them.
 
-The flag binds no optimizer of torch: one goes on as long as a gradient is left, which
-`zero_grad(set_to_none=False)` keeps. So what it holds is looked at as what is only said to be held.
+Optimizers of torch ignore the flag: they continue as long as a gradient is left, which
+`zero_grad(set_to_none=False)` keeps. Weights with the flag are thus treated as only declared.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def audit_of(
     failures: Failures,
     declared: MaskTable | None = None,
 ) -> Audit:
-    """Audits some weights from now on. What a parametrization computes moves where its parts do."""
+    """Starts auditing some weights. Weights computed by a parametrization move with its parts."""
     own = [weight for weight in weights if not weight.entry.computed]
     return Audit(ModuleAudit(own, ModuleCauses(steps), failures), lambda: declared)
 
 
 class ModuleAudit(ArrayAudit):
-    """Asks for flags at each step, quickly; says which statistics move in frozen layers."""
+    """Reads flags at each step, quickly; notes which statistics move in frozen layers."""
 
     def __init__(
         self, weights: Sequence[TorchWeight], causes: OptimizerCauses, failures: Failures
@@ -65,8 +65,8 @@ class ModuleAudit(ArrayAudit):
         moving = [repr(layer) for layer, owner in self._statistics.items() if _is_frozen(owner)]
         if moving:
             self._failures.add(
-                f"Statistics of frozen layers follow what comes in, as of {', '.join(moving[:3])}: "
-                f"call eval() on them where they shall not"
+                "Statistics of frozen layers still follow their inputs, e.g. "
+                f"{', '.join(moving[:3])}: call eval() on these layers to stop that"
             )
 
     def quick_key(self) -> tuple[bool, ...]:
@@ -74,7 +74,7 @@ class ModuleAudit(ArrayAudit):
         return tuple([parameter.requires_grad for parameter in self._parameters])
 
     def trainable(self) -> list[bool]:
-        """See `AuditSource`. Looks anew what the parameters are."""
+        """See `AuditSource`. Looks up the parameters again."""
         self._parameters = [weight.variable.stored for weight in self.weights]
         return super().trainable()
 
@@ -86,7 +86,7 @@ def _is_frozen(layer: torch.nn.Module) -> bool:
 
 
 class ModuleCauses(OptimizerCauses, TrainingFacts):
-    """Finds causes by what was seen of the steps; its own `TrainingFacts`."""
+    """Finds causes from the observed steps; its own `TrainingFacts`."""
 
     def __init__(self, steps: OptimizerSteps) -> None:
         super().__init__(self)
@@ -94,7 +94,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
         self._written: dict[str, tuple[int, ...]] = {}
         self._assigned: Counter[str] = Counter()
         self._left: dict[str, bool] = {}
-        # Held in part: their optimizer goes on with them, and only what else writes them counts.
+        # Held in part: their optimizer keeps updating them, and only other writes count.
         self._partly: dict[str, Held] = {}
         steps.listen(self._around_step)
 
@@ -109,12 +109,12 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
             return replace(facts, gradient=self._arrives(held, channels))
         left = self._left[held.name] if self._steps.working else None
         gradient = local_of(held.weight.entry.stored.grad)
-        # One that isn't zero moves weights itself, whatever fades beside it.
+        # A gradient that isn't zero moves weights itself, whatever slots decay.
         alone = left and gradient is not None and bool(gradient.any())
         return replace(facts, gradient_left=left, slots={} if alone else facts.slots)
 
     def _arrives(self, held: Any, channels: Ints) -> bool:
-        """Whether what has moved has a gradient now, which its optimizer has just applied."""
+        """Whether the moved elements have a gradient now, just applied by their optimizer."""
         gradient = held.weight.entry.stored.grad
         if gradient is None or not self._steps.working:
             return False
@@ -126,7 +126,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
             self._look(held, by_optimizer=made)
 
     def _look(self, held: Any, *, by_optimizer: bool = False) -> None:
-        """Counts a write of what is held in part, but for those of optimizers."""
+        """Counts writes of partly held weights, except for those of optimizers."""
         name, stored = held.name, held.weight.entry.stored
         now = id(stored), stored._version, 0
         self._assigned[name] += now != self._written.get(name, now) and not by_optimizer
@@ -144,7 +144,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
     def assigned(self, held: Any) -> int:
         """See `TrainingFacts`: writes in place, or of another tensor, while no gradient was left.
 
-        Each call also says whether one was, in an update since the call before.
+        Each call also returns whether one was, in an update since the previous call.
         """
         name, stored = held.name, held.weight.entry.stored
         if not held.flagged:
@@ -162,7 +162,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
 
 
 class _TorchOptimizerFacts(OptimizerFacts):
-    """Of an optimizer, as far as one of its groups says it."""
+    """The facts of one group of an optimizer."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, group: Group, steps: Steps) -> None:
         self.optimizer = optimizer

@@ -1,4 +1,4 @@
-"""A parameter or buffer of a module: what is stored, and what the module computes with."""
+"""A parameter or buffer of a module: its stored values, and those that the module computes with."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from torch.nn.utils.parametrize import ParametrizationList
 
 @dataclass(frozen=True)
 class ModuleTensor:
-    """A parameter or buffer by its place: what lies there may be replaced while training goes on.
+    """A parameter or buffer by its place: the tensor there may be replaced during training.
 
     Attributes:
         owner: the module that has it.
-        key: its name there; of a pruned weight, and of one with a parametrization, that by which
-            the module computes with it.
+        key: its name there; for a pruned weight, or one with a parametrization, the name that the
+            module computes with.
         layer: the path of `owner` without wrappers; "" is the root.
-        around: the modules that it lies in, the outermost first; where it is shared, of each place.
+        around: the modules that it is in, the outermost first; if it is shared, those of each
+            place.
         paths: its names in torch, "." written as "/", first the one without wrappers.
-        parent: the module around `owner`; of a ParametrizationList the one that it is for.
+        parent: the module around `owner`; for a ParametrizationList, its module.
         statistic: it is a buffer.
-        computed: a parametrization makes it of others, which are listed, too.
+        computed: a parametrization computes it from others, which are listed, too.
     """
 
     owner: nn.Module
@@ -44,15 +45,15 @@ class ModuleTensor:
 
     @property
     def part_of(self) -> tuple[nn.Module, str]:
-        """The module that computes with it, and with which weight: that which it is made for."""
+        """The module that computes with it, and the name of the weight that it is for."""
         if isinstance(self.owner, ParametrizationList) and self.parent is not None:
             return self.parent, self.layer.rpartition("/")[2]
         return self.owner, self.key
 
     @property
     def made_of(self) -> Any:
-        """The ParametrizationList that makes it, None if it has none."""
-        # Asked at each step: `is_parametrized` takes long to say no.
+        """The ParametrizationList that computes it, None without one."""
+        # Read at each step: `is_parametrized` is slow.
         own = self.owner._modules.get("parametrizations")
         return own[self.key] if own is not None and self.key in own else None
 
@@ -65,7 +66,7 @@ class ModuleTensor:
 
     @property
     def stored(self) -> Any:
-        """The tensor that is trained; of what is computed the first that it is made of."""
+        """The trained tensor; for a computed weight the first that it is computed from."""
         parameter = self.owner._parameters.get(self.key)
         if parameter is not None:
             return parameter
@@ -76,7 +77,7 @@ class ModuleTensor:
         return self.owner._buffers[self.key] if pruned is None else pruned
 
     def value(self) -> Any:
-        """What the module computes with now, not what it computed with last."""
+        """The values that the module computes with now, not those of its last call."""
         parameter = self.owner._parameters.get(self.key)
         if parameter is not None:  # of most weights, at each record
             return parameter
@@ -90,7 +91,7 @@ class ModuleTensor:
                 return made_of()
 
     def trained(self) -> bool:
-        """Whether it, or something that it is made of, gets a gradient."""
+        """Whether it, or a tensor that it is computed from, gets a gradient."""
         parameter = self.owner._parameters.get(self.key)
         if parameter is not None:  # of most weights, at each step
             return bool(parameter.requires_grad)
@@ -101,7 +102,7 @@ class ModuleTensor:
 
 
 def local_of(tensor: Any) -> Any:
-    """The part of a tensor that lies on this rank; all of one that isn't spread over ranks."""
+    """The part of a tensor that is on this rank; all of it if it isn't spread over ranks."""
     return tensor.to_local() if is_spread(tensor) else tensor
 
 
@@ -111,13 +112,13 @@ def is_spread(tensor: Any) -> bool:
 
 
 def is_mask(parametrization: nn.Module) -> bool:
-    """Whether a parametrization only prunes; its class is named so in torch.ao and in torchao."""
+    """Whether a parametrization only prunes, by its class name in torch.ao and torchao."""
     return type(parametrization).__name__ == "FakeSparsity"
 
 
 @contextmanager
 def _evaluating(module: nn.Module) -> Iterator[None]:
-    """Keeps a parametrization from learning: spectral_norm goes on a step at each call."""
+    """Keeps a parametrization from updating: spectral_norm makes an iteration at each call."""
     training = [each for each in module.modules() if each.training]
     for each in training:
         each.training = False

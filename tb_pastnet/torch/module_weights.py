@@ -1,4 +1,4 @@
-"""Which tensors of a module are recorded: their names, channels, and how they are read."""
+"""The recorded tensors of a module: their names, channels, and how they are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tb_pastnet.torch.modules import kinds_of, tensors_of
 AxisOverrides = Mapping[Any, int | tuple[int, ...]]
 
 _OF_LAYER = re.compile(r"_l\d+(_reverse)?$")
-"""What torch adds to the names of the weights of each layer of an RNN, and of each direction."""
+"""The suffixes of weight names for each layer and direction of an RNN."""
 
 
 class TorchWeight(Weight):
@@ -46,7 +46,7 @@ class TorchWeight(Weight):
         self.entry = self.variable = entry
 
     def read(self) -> Array:
-        """See `Weight`: what is stored."""
+        """See `Weight`: the stored values."""
         return array_of(self.entry.stored)
 
     def effective(self) -> Array:
@@ -59,10 +59,10 @@ class TorchWeight(Weight):
 
 
 def array_of(tensor: torch.Tensor) -> Array:
-    """The values of a tensor in this machine's memory: a view where that can be.
+    """The values of a tensor in this machine's memory: a view if possible.
 
-    Of one that is spread over ranks it is this rank's part. What NumPy doesn't know, such as
-    bfloat16, is widened to float32, exactly.
+    For a tensor spread over ranks it is this rank's part. Dtypes without a NumPy equivalent, such
+    as bfloat16, become float32, exactly.
     """
     tensor = local_of(tensor.detach())
     if tensor.dtype not in (torch.float32, torch.float64):
@@ -92,7 +92,7 @@ def network_of(
             skipped.append((entry.name, reason))
         elif usable.setdefault(entry.name, entry) is not entry:
             raise InvalidArgument(
-                f"Could not record {shown}: expected a name of its own for each tensor, got two of "
+                f"Could not record {shown}: expected a different name for each tensor, got two of "
                 f"the name {entry.name!r}. Rename the module that has '/' in its name."
             )
     names = Names({name: _called(entry) for name, entry in usable.items()})
@@ -108,7 +108,7 @@ def network_of(
 def _weight(
     entry: ModuleTensor, override: int | tuple[int, ...] | None, *, follows: bool
 ) -> TorchWeight:
-    # A parametrization may make another shape than that of what is stored.
+    # A parametrization may return another shape than the stored one.
     value = entry.value()
     shape, (owner, key) = tuple(value.shape), entry.part_of
     if override is not None:
@@ -129,14 +129,14 @@ def _weight(
 def _unusable(entry: ModuleTensor) -> str | None:
     tensor = entry.stored
     if is_spread(tensor) and (entry.computed or entry.mask is not None):
-        return "it is made of weights that are spread over ranks"
+        return "it is computed from weights that are spread over ranks"
     local = local_of(tensor)
     if not tensor.dtype.is_floating_point:
         return f"its dtype {str(tensor.dtype).removeprefix('torch.')} isn't a floating one"
     if tensor.layout is not torch.strided:
         return f"its layout is {str(tensor.layout).removeprefix('torch.')}"
     if hasattr(local, "__tensor_flatten__"):
-        return f"it is a {type(local).__name__}, whose values lie in other tensors"
+        return f"it is a {type(local).__name__}, whose values are in other tensors"
     return None if tensor.numel() else "it has no elements"
 
 
@@ -149,7 +149,7 @@ def _handles(entry: ModuleTensor) -> tuple[object, ...]:
 
 
 def spelled(wanted: Any) -> Any:
-    """What a user calls weights, with "/" for the "." of a key of `state_dict`."""
+    """A user's names of weights, with "/" for the "." of a key of `state_dict`."""
     if isinstance(wanted, str):
         return wanted.replace(".", "/") if "." in wanted else wanted
     if isinstance(wanted, list | tuple | set | frozenset):

@@ -1,7 +1,7 @@
 """Walks a module: its tensors in forward order, under names that no wrapper changes.
 
-A wrapped and a plain network have the same names: what DistributedDataParallel, `torch.compile` and
-activation checkpoints put around a module is left out of its path.
+A wrapped and a plain network have the same names: the wrappers of DistributedDataParallel,
+`torch.compile` and activation checkpoints are left out of paths.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tb_pastnet.torch.module_tensor import ModuleTensor, is_mask
 _WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")
 _PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 _MADE = ("torch.nn.utils.parametrize", "torch.distributed")
-"""Modules of torch that derive a class of their own from that of a module which they change."""
+"""Modules of torch that change a module's class to a derived one."""
 
 
 def tensors_of(module: nn.Module) -> list[ModuleTensor]:
-    """Lists the tensors of a module, each shared one once; raises where they can't be read."""
+    """Lists the tensors of a module, each shared one once; raises if they can't be read."""
     reshard(module)
     unique: dict[tuple[int, str], ModuleTensor] = {}
     for entry in _walk(module, "", "", (), None):
@@ -37,14 +37,14 @@ def tensors_of(module: nn.Module) -> list[ModuleTensor]:
 
 
 def reshard(module: nn.Module) -> None:
-    """Has parameters be shards again where FSDP2 has left them whole, as after an evaluation."""
+    """Turns parameters into shards again if FSDP2 has left them whole, as after an evaluation."""
     for each in module.modules():
         if any(kind.__name__ == "FSDPModule" for kind in type(each).__mro__):
             each.reshard()
 
 
 def kinds_of(module: nn.Module | None) -> tuple[str, ...]:
-    """Names of a module's class and its bases; those of torch go by their bare name."""
+    """Names of a module's class and its bases; torch's own classes without a module name."""
     kinds = () if module is None else type(module).__mro__
     return tuple(
         kind.__name__
@@ -76,7 +76,7 @@ def _walk(
 
 
 def _keys(module: nn.Module) -> Iterator[tuple[str, bool, bool]]:
-    """Of each tensor of a module its name, whether it is a buffer, and whether it is computed."""
+    """For each tensor of a module its name, whether it is a buffer, and whether it is computed."""
     for key in module._modules.get("parametrizations") or ():
         yield key, False, True
     masks = set()

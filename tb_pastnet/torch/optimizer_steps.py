@@ -1,4 +1,4 @@
-"""Sees each update that optimizers of torch make to some weights, and its learning rate."""
+"""Observes each update of some weights by torch optimizers, and its learning rate."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ class Steps:
 
 
 class OptimizerSteps:
-    """Follows the optimizers that train some weights, also one that comes later.
+    """Follows the optimizers that train some weights, including later ones.
 
-    A hook that torch calls after each step of any optimizer: a step that GradScaler skips is none.
+    It uses a hook that torch calls after each step of any optimizer; steps skipped by GradScaler
+    don't count.
 
     Attributes:
         working: whether any has made a step.
-        held: weights, by name, that are asked at each update whether they have a gradient.
-        with_gradient: in how many they had.
+        held: weights, by name, that are checked for a gradient at each update.
+        with_gradient: the number of updates in which they had one.
     """
 
     def __init__(
@@ -47,12 +48,12 @@ class OptimizerSteps:
     ) -> None:
         self._weights = weights
         self._failures = failures
-        # The last is the one that made a step last.
+        # The last is the one that made the latest step.
         self._known: dict[int, tuple[weakref.ref[Optimizer], Steps]] = {}
         for optimizer in given:
             self._known[id(optimizer)] = weakref.ref(optimizer), Steps()
         self._stepped = self.working = False
-        # Of others, such as those that wrap one, it isn't known whether the hook is called.
+        # For others, such as wrappers, it isn't certain that the hook is called.
         self._awaited = any(getattr(type(each).step, "hooked", False) for each in given)
         self.held: dict[str, TorchWeight] = {}
         self.with_gradient: Counter[str] = Counter()
@@ -64,11 +65,11 @@ class OptimizerSteps:
         self.close = weakref.finalize(self, _remove, handles)
 
     def listen(self, method: Callable[[bool], None]) -> None:
-        """Calls a bound method, kept weakly, around each step: False before it, True behind it."""
+        """Calls a bound method, kept weakly, around each step: False before it, True after it."""
         self._listeners.append(weakref.WeakMethod(method))
 
     def skipped(self) -> bool:
-        """Whether no optimizer made a step since this was last asked, though one is known to."""
+        """Whether no optimizer made a step since the last call, though one once did."""
         stepped, self._stepped = self._stepped, False
         return not stepped and (self._awaited or self.working)
 
@@ -79,9 +80,9 @@ class OptimizerSteps:
         return [each.name for each in own if self._known and each.name not in trained]
 
     def all(self, weights: Iterable[TorchWeight]) -> dict[str, tuple[Optimizer, Group, Steps]]:
-        """By the names of weights that are trained: the optimizer that does, its group, its steps.
+        """The optimizer, its group and its steps, by the names of trained weights.
 
-        Of several optimizers that have a weight, the one that made a step last.
+        If several optimizers have a weight, the one that made the latest step.
         """
         members: dict[int, tuple[Optimizer, Group, Steps]] = {}
         for optimizer, steps in self._alive():
@@ -101,7 +102,7 @@ class OptimizerSteps:
         try:
             self._tell(made=False)
         except Exception as error:
-            self._failures.add("Could not see what is held before a step", error)
+            self._failures.add("Could not look at held weights before a step", error)
 
     def _tell(self, *, made: bool) -> None:
         for reference in self._listeners:
@@ -140,7 +141,7 @@ class OptimizerSteps:
 
 
 def _weakly(method: Any) -> Callable[..., None]:
-    """A hook that calls a method as long as its object lives; no compiler looks into it."""
+    """A hook that calls a method as long as its object exists; compilers don't trace into it."""
     reference = weakref.WeakMethod(method)
 
     def hook(optimizer: Optimizer, *_: object) -> None:
@@ -162,14 +163,14 @@ def _parameters_of(optimizer: Optimizer) -> set[int]:
 
 
 def rate_of(group: Group) -> float:
-    """The learning rate of a group; NaN where it lies on an accelerator: nothing waits for it."""
+    """The learning rate of a group; NaN if it is on an accelerator: nothing waits for it."""
     rate = group.get("lr", float("nan"))
     on_device = isinstance(rate, torch.Tensor) and rate.device.type != "cpu"
     return float("nan") if on_device else float(rate)
 
 
 def optimizers_in(given: Any) -> list[Optimizer]:
-    """Optimizers as a user gives them: None, one of them, or several."""
+    """The user's optimizers: None, one, or several."""
     wanted = [] if given is None else given if isinstance(given, list | tuple) else [given]
     for optimizer in wanted:
         if not hasattr(optimizer, "param_groups"):

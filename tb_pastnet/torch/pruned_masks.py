@@ -1,6 +1,6 @@
-"""The masks that torch prunes by: `torch.nn.utils.prune`, and FakeSparsity of torch.ao.pruning.
+"""The masks of torch's pruning: `torch.nn.utils.prune`, and FakeSparsity of torch.ao.pruning.
 
-Beside them stand those that a user declares.
+Masks that a user declares are added.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tb_pastnet.torch.module_weights import TorchWeight
 
 
 def masks_in(weights: Sequence[TorchWeight], declared: MaskTable) -> Callable[[], MaskTable]:
-    """Gives the masks of some weights as they are now, whoever changed them: at each step."""
+    """Returns a function for the current masks of some weights, called at each step."""
     masks = _PrunedMasks(weights, declared)
     table = MaskTable(weights, masks)
 
@@ -29,18 +29,18 @@ def masks_in(weights: Sequence[TorchWeight], declared: MaskTable) -> Callable[[]
 
 
 class _PrunedMasks(MaskRegistry):
-    """Masks that torch keeps in buffers, which may come, change and go at any time."""
+    """Masks that torch keeps in buffers, which may appear, change and disappear at any time."""
 
     def __init__(self, weights: Sequence[TorchWeight], declared: MaskTable) -> None:
         super().__init__()
         self._declared = declared
         entries = [weight.entry for weight in weights if not weight.statistic]
-        # Where a mask would be: this is asked at each step.
+        # The place of each mask: it is read at each step.
         self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
         self._seen = [(0, declared.version)]
 
     def look(self) -> None:
-        """Counts `version` up where a mask is another one, or was written."""
+        """Increments `version` if a mask is another one, or was written."""
         masks = [
             entry.mask
             for name, owner, entry in self._places
@@ -59,7 +59,7 @@ class _PrunedMasks(MaskRegistry):
 
 
 class _Pruned:
-    """The `MaskStorage` of a weight, as far as it is read."""
+    """A read-only `MaskStorage` of a weight."""
 
     def __init__(self, mask: Any, declared: MaskStorage | None) -> None:
         self._mask = mask

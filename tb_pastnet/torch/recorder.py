@@ -1,4 +1,4 @@
-"""Records a module while a loop of the user's own trains it."""
+"""Records a module in the user's own training loop."""
 
 from __future__ import annotations
 
@@ -30,58 +30,59 @@ from tb_pastnet.torch.spread_weights import is_sharded
 from tb_pastnet.torch.torch_source import TorchSource
 
 Declared = Mapping[Any, Any]
-"""By what a user calls weights: booleans for whole ones, or masks of 0 and 1 of their shape."""
+"""By a user's name of a weight: a boolean for all of it, or a mask of 0 and 1 of its shape."""
 
 
 @arguments.answered
 class Recorder(SpreadRecording):
-    """Records per channel how far a module is from its past values, into a log for the PastNet tab.
+    """Records per channel how far a module is from its past values, for the PastNet tab.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
-    what fails is logged once per cause (logger `tb_pastnet`), counted, and shown in the tab. A
+    failures are logged once per cause (logger `tb_pastnet`), counted, and shown in the tab. A
     record reads the weights in place on a CPU, and copies them to the host from an accelerator.
 
-    A record at step s shows the state in which `record(s)` found the module. Steps that go back, as
-    after restoring a checkpoint, start a new lineage, which replaces what was recorded from there
-    on. Of several ranks that of number 0 writes. Under DistributedDataParallel a Recorder of the
-    others only checks its arguments; where weights are spread over ranks, as by `fully_shard`, each
-    measures its own rows: there make every call on all ranks.
+    A record at step s shows the state of the module at `record(s)`. Steps that go back, as after
+    restoring a checkpoint, start a new lineage, which replaces the records from there on. Only rank
+    0 writes. Under DistributedDataParallel, a Recorder on the others only checks its arguments. If
+    weights are spread over ranks, as by `fully_shard`, each measures its own rows: make every call
+    on all ranks.
 
     Args:
-        logdir: the run's directory, of this machine or of a store such as "s3://bucket/runs/a", see
-            `docs/how_to/stores.md`. "{trial}" in it is the number of a training: the next that is
-            free.
-        model: a torch.nn.Module; what DistributedDataParallel or `torch.compile` make of one has
-            the names of the module inside.
+        logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
+            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training.
+        model: a torch.nn.Module; one wrapped by DistributedDataParallel or `torch.compile` has the
+            names of the module inside.
         optimizer: the optimizer, or a list of several: the learning rates of their groups are
-            recorded. None, or where another one takes over: those that are seen to make steps.
-        every: a record is due where `step // every` grows, and at the first step; at the last one
-            where `expect_end` tells it.
-        past: what it is compared with: "previous" (one step before), "record" (the last record),
-            "epoch" (the last call of `sync`), "initial" (the values now), or k (k steps before).
-        variables: those to record, as keys of `state_dict`, names of the log, patterns such as
-            `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
+            recorded. None, or if another one takes over: those that make steps.
+        every: a record is due when `step // every` grows, at the first step, and at the last if
+            `expect_end` announces it.
+        past: what weights are compared with: "previous" (one step before), "record" (the previous
+            record), "epoch" (the last call of `sync`), "initial" (the current values), or k (k
+            steps before).
+        variables: the weights to record, as keys of `state_dict`, names in the log, patterns such
+            as `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
         channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
-        initial_step: the step of the values now, above 0 where training goes on from a checkpoint.
-            None: one less than the first step that is recorded.
-        audit: whether each record compares weights that need no gradient bitwise with what they
-            were when that was first seen. That takes one more copy of these weights.
-        budget: a share of the training's time, such as 0.01: records that are due are left out so
-            that recording takes no more. None: all are made. See `docs/benchmarks/overhead.md`.
-        on_violation: what follows where held weights have moved: "log", a line for each variable
-            and cause, or a function that gets a list of what is new, each with a `text`.
-        follows: weights that something else than an optimizer moves on purpose, such as a target
+        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
+            None: one less than the first recorded step.
+        audit: whether each record compares weights that need no gradient bitwise with their values
+            from when that was first seen. That takes one more copy of these weights.
+        budget: a limit of the recording overhead as a share of training, such as 0.01: due records
+            beyond it are left out. None: no limit. See `docs/benchmarks/overhead.md`.
+        on_violation: what to do when held weights have moved: "log", a line for each variable and
+            cause, or a function that is called with a list of new violations, each with a `text`.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names, patterns, modules or parameters.
         masks: what updates may change, by keys of `state_dict`, names, patterns or parameters: an
-            array or tensor of 0 and 1 for the elements of a weight, False for all of it. Nothing
-            here holds them: they are compared bitwise with what they were.
-        kept: the same for pruning: 0 where weights should be zero, as behind `prune.remove`.
-        log: a function that gets the numbers of each record and its step: `wandb.log` is one.
-        exit_timeout: seconds that the end of the program waits for a store.
+            array or tensor of 0 and 1 for the elements of a weight, False for all of it. Weights
+            with 0 aren't held here: they are compared bitwise with their earlier values.
+        kept: the same for pruning: 0 where weights should be zero, as after `prune.remove`.
+        log: a function that is called with the numbers of each record and its step, like
+            `wandb.log`.
+        exit_timeout: seconds that the program waits at its end for a store.
 
     Raises:
         InvalidArgument: the module has lazy or meta parameters, or some that can't be read rank by
-            rank, nothing is left to record, `every`, `past`, an axis or `budget` can't be used, or
+            rank, there is nothing to record, `every`, `past`, an axis or `budget` can't be used, or
             ranks that share weights were given different arguments.
         UnknownName: a name fits no variable, or several.
         UnwritableLog: the log directory can't be made or written.
@@ -152,11 +153,11 @@ class Recorder(SpreadRecording):
         self._steps.listen(self._see_before)
 
     def declare(self, masks: Declared | None = None, kept: Declared | None = None) -> None:
-        """Says what is held from now on, where that changes while training goes on.
+        """Declares which weights are held from now on, if that changes during training.
 
         Args:
-            masks: as in the constructor; of other weights nothing changes.
-            kept: as in the constructor; of other weights nothing changes.
+            masks: as in the constructor; other weights stay as they are.
+            kept: as in the constructor; other weights stay as they are.
 
         Raises:
             InvalidArgument: masks of another shape, or with other values than 0 and 1.
@@ -176,21 +177,21 @@ class Recorder(SpreadRecording):
             for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 
-    @metered("Could not see what is held")
+    @metered("Could not look at held weights")
     def _see_before(self, made: bool) -> None:
-        # What was frozen since the last record, as long as it hasn't moved.
+        # Weights frozen since the last record, as long as they haven't moved.
         if self._spread is not None and not made:
             self._spread.observe()
         elif not (made or self._idle):
             self._observe(quick=True)
 
     def follow(self, step: int) -> None:
-        """See `Recording`. Calls between two updates, as GradScaler skips some, tell nothing."""
+        """See `Recording`. Calls without an update, as when GradScaler skips one, don't count."""
         if not self._steps.skipped():
             super().follow(step)
 
     def close(self, timeout: float | None = None) -> None:
-        """Writes what waits and the final account. Also runs when the program ends.
+        """Writes waiting records and the final account. Also runs when the program ends.
 
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.

@@ -22,7 +22,7 @@ from tb_pastnet.torch.torch_source import TensorSource, TorchSource, is_first_wo
 
 
 class SpreadSource(TorchSource):
-    """Gives what was gathered on rank 0; elsewhere nothing asks for it."""
+    """Returns the statistics gathered on rank 0; unused on other ranks."""
 
     def __init__(
         self, network: Network[TorchWeight], steps: OptimizerSteps, spread: SpreadMeasures
@@ -47,7 +47,7 @@ def measures_of(
     *,
     audit: bool,
 ) -> SpreadMeasures:
-    """What measures the rows of this rank, and gathers those of all. Call it on each rank."""
+    """Measures the rows of this rank, and gathers those of all. Call it on each rank."""
     ranks, first, settle = Ranks(), is_first_worker(), partial(reshard, module)
     parts = parts_of(network.weights, ranks.count, first=first)
     own = TensorSource(Network(tuple(part.weight for part in parts.values()), (), (), ()))

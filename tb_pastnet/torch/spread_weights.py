@@ -1,4 +1,4 @@
-"""Weights that are DTensors: which of them ranks share, and which part lies here."""
+"""Weights that are DTensors: which of them ranks share, and the local part of each."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tb_pastnet.torch.module_weights import TorchWeight
 
 
 def is_sharded(weight: TorchWeight) -> bool:
-    """Whether ranks have other elements of it, so that all have to take part in a record."""
+    """Whether ranks have different elements of it, so all have to take part in a record."""
     tensor = weight.entry.stored
     return is_spread(tensor) and any(each.is_shard() for each in tensor.placements)
 
 
 def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict[str, Part]:
-    """By name the parts on this rank. What isn't spread counts on the `first` rank alone.
+    """The parts on this rank, by name. Weights that aren't spread count only on the `first` rank.
 
     Raises InvalidArgument if a weight isn't cut along one axis over all ranks.
     """
@@ -25,14 +25,14 @@ def parts_of(weights: Iterable[TorchWeight], ranks: int, *, first: bool) -> dict
     for weight in weights:
         cut, stored = _cut(weight, ranks), weight.entry.stored
         if cut is not None or first:
-            # What isn't spread may have another shape than is stored, by a parametrization.
+            # A weight that isn't spread may differ from its stored shape, by a parametrization.
             local = local_of(stored.detach()).shape if is_spread(stored) else weight.shape
             parts[weight.name] = part_of(weight, tuple(local), cut)
     return parts
 
 
 def _cut(weight: TorchWeight, ranks: int) -> tuple[int, int] | None:
-    """The axis that is cut, and where this rank's rows begin; None if each rank has all."""
+    """The axis that is cut, and the first row of this rank; None if each rank has all."""
     tensor = weight.entry.stored
     if not is_spread(tensor):
         return None

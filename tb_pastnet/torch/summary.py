@@ -30,20 +30,21 @@ def channels(
     kept: torch.Tensor | None = None,
     channel_axis: int | tuple[int, ...] = 0,
 ) -> None:
-    """Writes how far each channel of a weight is from its past value, beside `add_scalar`.
+    """Writes how far each channel of a weight is from its past value, next to `add_scalar`.
 
-    Such a writer reports no lost records; use `Recorder` where that matters.
+    Such a writer doesn't report lost records; use `Recorder` if that matters.
 
     Args:
         writer: a torch.utils.tensorboard.SummaryWriter.
         name: of the summary, such as "conv1/weight".
-        current: the value now, of floating dtype.
+        current: the current value, of floating dtype.
         past: the value that it is compared with, of the same shape, such as a clone from before the
-            step. The tab shows it as that of the step before.
+            step. The tab shows it as the value at the previous step.
         step: the step.
         trainable: trainable mask, 1 lets the update through and 0 = frozen: of the same shape.
             None: all trainable.
-        kept: kept mask, 1 lets the weight through and 0 = pruned; likewise.
+        kept: kept mask, 1 lets the weight through and 0 = pruned: of the same shape. None: nothing
+            is pruned.
         channel_axis: the axis that numbers the channels, or several to be numbered together.
 
     Raises:
@@ -65,7 +66,7 @@ def channels(
         if tensor is not None and tuple(tensor.shape) != shape:
             raise InvalidArgument(
                 f"Could not compare {name!r} with its {word}: expected shape {shape}, got "
-                f"{tuple(tensor.shape)}. Pass one element a weight."
+                f"{tuple(tensor.shape)}. Pass one element per weight."
             )
     axis = explicit_axis(channel_axis, shape, name)
     masks = [None if mask is None else array_of(mask) for mask in (kept, trainable)]

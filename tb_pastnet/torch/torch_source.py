@@ -16,7 +16,7 @@ UNKNOWN = float("nan")
 
 
 class TensorSource(ArraySource):
-    """Statistics of tensors. Past copies lie in this machine's memory, wherever it is trained."""
+    """Statistics of tensors. Past copies are in CPU memory, on whatever device it is trained."""
 
     def _read(self) -> list[Array]:
         return [array_of(_stacked([each.entry.value() for each in own])) for own in self._stacks]
@@ -31,12 +31,12 @@ class TorchSource(TensorSource):
         super().__init__(network)
         self._weights = network.weights
         self._steps = steps
-        # Of each group the weights, one of which says what the rate is.
+        # The weights of each group, one of which gives the rate.
         self._groups: list[list[TorchWeight]] = []
 
     @property
     def writes(self) -> bool:
-        """See `Source`: of workers that train copies of one module the first does."""
+        """See `Source`: the first of the workers that train copies of one module does."""
         return is_first_worker()
 
     @property
@@ -47,18 +47,18 @@ class TorchSource(TensorSource):
         return 1 if alone else int(group.get_world_size())
 
     def copy(self, number: int) -> None:
-        """See `Source`. Where nothing is written nothing is kept."""
+        """See `Source`. Without writing, nothing is kept."""
         if self.writes:
             super().copy(number)
 
     def learning_rate(self, step: int) -> float:
-        """See `Source`: that of all groups, where it is the same."""
+        """See `Source`: that of all groups, if it is the same."""
         trained = self._steps.all(self._weights).values()
         rates = {*map(rate_of, {id(group): group for _, group, _ in trained}.values())}
         return rates.pop() if len(rates) == 1 else UNKNOWN
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:
-        """See `Source`: the groups of all optimizers, by their `name` where they have one."""
+        """See `Source`: the groups of all optimizers, by their `name` if they have one."""
         members: dict[int, list[TorchWeight]] = {}
         names: dict[int, str] = {}
         trained = self._steps.all(self._weights)

@@ -1,7 +1,7 @@
-"""What tb_pastnet does, for TF1-style graphs: `tf.compat.v1`, sessions and name scopes.
+"""tb_pastnet for TF1-style graphs: `tf.compat.v1`, sessions and name scopes.
 
 Ops are built when a function is called or an object is made, before the graph is finalized; they
-run in the session of the user. The names are loaded when they are first used.
+run in the user's session. The names are loaded when they are first used.
 
 Example:
     >>> import tb_pastnet as pastnet

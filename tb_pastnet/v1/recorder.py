@@ -1,4 +1,4 @@
-"""Records a TF1-style graph: a loop of the user's own, or a MonitoredTrainingSession, trains it."""
+"""Records a TF1-style graph in the user's own loop, or in a MonitoredTrainingSession."""
 
 from __future__ import annotations
 
@@ -34,33 +34,35 @@ from tb_pastnet.v1.masks.graph_masks import Masks
 class Recorder(Recording):
     """Records per channel how far a graph's variables are from their past values, for the tab.
 
-    As `pastnet.Recorder` does, into the same log. Its ops are built at once, so make it before the
-    graph is finalized, and when the network is built: TensorFlow draws the seed of a random op from
-    the number of ops before it. Past values are variables in no collection, which no Saver saves.
-
-    Begin with `restart(step)` when the variables have their values. After construction nothing here
-    raises into training or changes a value: what fails is logged once per cause, and counted.
-    Methods take the session in which the variables have their values; None: the default session.
+    It works like `pastnet.Recorder`, with the same log format. Its ops are built at once, so make
+    it before the graph is finalized, but after the network is built: TensorFlow derives the seed of
+    a random op from the number of ops before it. Past values are variables in no collection, which
+    no Saver saves. Begin with `restart(step)` when the variables have their values. After
+    construction nothing here raises into training or changes a value: failures are logged once per
+    cause, and counted. Methods take the session in which the variables have their values; None: the
+    default session.
 
     Args:
-        logdir: the run's directory, local or of one of TensorFlow's file systems.
-        variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
-            names to variables. None: all that are trained, and moving averages of their layers.
-        every: a record is due where `step // every` grows, and at the first step; at the last one
-            where `expect_end` tells it.
-        past: what it is compared with: "previous" (one step before), "record" (the last record),
-            "epoch" (the last call of `sync`), "initial" (at `restart`), or k (k steps before).
-        channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`. Without one
-            the ops that read a variable tell: MatMul, convolutions, lookups.
+        logdir: the run's directory, local or on one of TensorFlow's file systems.
+        variables: the exact name of a scope; names, patterns or variables; a mapping of names to
+            variables. None: all that are trained, and moving averages of their layers.
+        every: a record is due when `step // every` grows, at the first step, and at the last if
+            `expect_end` announces it.
+        past: what weights are compared with: "previous" (one step before), "record" (the previous
+            record), "epoch" (the last call of `sync`), "initial" (at `restart`), or k (k steps
+            before).
+        channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`. The default
+            comes from the ops that read a variable: MatMul, convolutions, lookups.
         learning_rate: a number, a tensor, a variable, or a function without arguments.
         masks: each change of them is recorded when it happens.
-        audit: whether each record compares what the masks hold bitwise with what it was.
+        audit: whether each record compares weights held by the masks bitwise with their earlier
+            values.
         graph: a tf.Graph; None: that of the masks, or the default graph.
-        budget: the share of the training's time that recording may take, as of `pastnet.Recorder`.
+        budget: a limit of the recording overhead as a share of training, as for `pastnet.Recorder`.
 
     Raises:
-        InvalidArgument: the graph is finalized, nothing is left to record, or `every`, `past`, an
-            axis, the learning rate, the masks or `budget` can't be used.
+        InvalidArgument: the graph is finalized, there is nothing to record, or `every`, `past`, an
+            axis, the learning rate, the masks or `budget` is invalid.
         UnknownName: a name fits no variable, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -99,7 +101,7 @@ class Recorder(Recording):
             raise wrong_masks("record masks of a graph", f"a {type(masks).__name__}")
         self._site = GraphSession(graph) if masks is None else masks.site.of(graph)
         self._masks = masks
-        # What a new session hasn't, begins in it.
+        # Variables without values in a new session begin in it.
         self._session: Any = lambda: None
         network = network_in(self._site, variables, channel_axis)
         self._origin = cache(network.origin)
@@ -114,11 +116,11 @@ class Recorder(Recording):
 
     @metered()
     def record(self, step: int, session: tf.Session | None = None) -> None:
-        """Tells that an update was made. Call it after each: it knows when a record is due.
+        """Call this after each update: it makes a record when one is due.
 
-        In a session for which `restart` wasn't called, the first call takes its place.
+        In a session without a call of `restart`, the first call replaces it.
         """
-        # Also at quiet steps, where masks may have changed.
+        # Even at other steps, because masks may have changed.
         with self._site.using(session), self._site.at_once():
             if self._site.current is self._session():
                 super().record(step)
@@ -127,19 +129,19 @@ class Recorder(Recording):
 
     @metered()
     def restart(self, initial_step: int, session: tf.Session | None = None) -> None:
-        """Begins at the step of the values now: a new lineage, where training went back to it."""
+        """Begins at the step of the current values: a new lineage if training went back."""
         with self._site.using(session):
             super().restart(initial_step)
 
     @metered()
     def sync(self, session: tf.Session | None = None) -> None:
-        """Makes the current values the past ones, for `past="epoch"`: call it at an epoch's end."""
+        """Makes the current values the past ones, for `past="epoch"`: call it after each."""
         with self._site.using(session):
             super().sync()
 
     @metered()
     def close(self, timeout: float | None = None, session: tf.Session | None = None) -> None:
-        """Writes what waits, in `timeout` seconds, and the final account. Also runs at exit."""
+        """Writes waiting records, within `timeout` seconds, and the final account; also at exit."""
         with self._site.using(session):
             super().close(timeout)
 
@@ -155,7 +157,7 @@ class Recorder(Recording):
 
 
 def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:
-    """Makes a function of the step that gives the learning rate; raises InvalidArgument."""
+    """Makes a function of the step that returns the learning rate; raises InvalidArgument."""
     check_rate(source)
     if source is None:
         return lambda _: float("nan")
@@ -167,9 +169,9 @@ def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:
         read = site.fetch(lambda: _scalar(source))
     except (TypeError, ValueError) as error:
         raise InvalidArgument(
-            f"Could not record the learning rate: expected a number, a scalar tensor or variable "
-            f"of the graph, or a function, got {source!r:.80}. An optimizer doesn't tell its rate: "
-            f"pass what you gave it."
+            "Could not record the learning rate: expected a number, a scalar tensor or variable "
+            f"of the graph, or a function, got {source!r:.80}. The rate can't be read from an "
+            "optimizer: pass the one that you gave it."
         ) from error
     return lambda _: float(read())
 
@@ -185,8 +187,8 @@ def _scalar(source: RateSource) -> Any:
 class RecorderHook(tf.train.SessionRunHook):
     """Records the steps of a MonitoredTrainingSession, by its global step.
 
-    Losses and weights are bit-identical with and without it. Where the session is made anew after a
-    failure, or from a checkpoint, a new lineage goes on at the step that was restored.
+    Losses and weights are bit-identical with and without it. If the session is made again after a
+    failure, or from a checkpoint, a new lineage continues at the restored step.
 
     Its arguments are those of `pastnet.v1.Recorder`, which is made when the session begins.
 
@@ -194,8 +196,8 @@ class RecorderHook(tf.train.SessionRunHook):
         recorder: the Recorder, None before the session begins.
 
     Raises:
-        InvalidArgument: `every`, `past` or `budget` can't be used. What concerns the graph is
-            checked when the session begins.
+        InvalidArgument: `every`, `past` or `budget` is invalid. Arguments that concern the graph
+            are checked when the session begins.
 
     Example:
         >>> import tempfile
@@ -247,11 +249,11 @@ class RecorderHook(tf.train.SessionRunHook):
         self._tell(session, begin=True)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Records where that is due."""
+        """Makes a record if one is due."""
         self._tell(run_context.session, begin=False)
 
     def end(self, session: tf.Session) -> None:
-        """Writes what waits, and closes the log."""
+        """Writes waiting records, and closes the log."""
         if self.recorder is not None:
             self.recorder.close(session=session)
 
@@ -272,5 +274,5 @@ class RecorderHook(tf.train.SessionRunHook):
         if begin:
             recorder.restart(step, session)
         elif step != recorder.last_step:
-            # Else it made no update, as an evaluation does.
+            # Otherwise it made no update, as in an evaluation.
             recorder.record(step, session)

@@ -1,4 +1,4 @@
-"""Summary ops for `tf.compat.v1.summary.FileWriter`, beside `tf.summary.scalar`."""
+"""Summary ops for `tf.compat.v1.summary.FileWriter`, next to `tf.summary.scalar`."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def channels(
 ) -> Any:
     """Builds a summary of how far each channel of a variable is from its past value.
 
-    `add_summary` has to be given the same step that the summary was made with: fetch both in one
-    `session.run`, without an update in it. A summary that goes under another step is refused.
+    Pass `add_summary` the same step with which the summary was made: fetch both in one
+    `session.run`, without an update. A summary with another step is refused.
 
-    Arguments are those of `pastnet.summary.channels`. Without a step it is that of the graph's
-    global step; without collections it is listed in that of `tf.summary.merge_all`.
+    Arguments are those of `pastnet.summary.channels`. The default step is the graph's global step,
+    the default collection that of `tf.summary.merge_all`.
 
     Returns:
         A scalar string tensor: a serialized Summary.
@@ -69,6 +69,6 @@ def channels(
 
 
 def _read(value: TensorLike) -> Any:
-    # As a tensor a reference variable is what was read when it was made, a partitioned one nothing.
+    # As a tensor, a reference variable is a read from its creation; a partitioned one has none.
     variable = isinstance(value, Variable) or hasattr(value, "as_tensor")
     return graph_variable(value).tensor() if variable else value

@@ -187,7 +187,7 @@ def test_files_without_anything_of_ours_are_not_listed(tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(files.frame(files.scalar_event("loss", 1, 0.5)))
     done = command("check", tmp_path)
-    assert done == (0, "No run of tb_pastnet. Pass the directory that training wrote to, or one above it.\n", "")  # fmt: skip
+    assert done == (0, "This log contains no runs of tb_pastnet. Pass the directory that training wrote to, or one above it.\n", "")  # fmt: skip
 
 
 def test_no_directory_is_no_log(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
     done = command("export", tmp_path / "log", out)
     assert done.code == 2
-    assert "expected no such directory or an empty one, got one that holds something" in done.error
+    assert "expected no such directory or an empty one, got one that isn't empty" in done.error
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
     blocked = command("export", tmp_path / "log", tmp_path / "log" / "a" / "x" / "y", "--run", "z")
     assert (blocked.code, (tmp_path / "log" / "a" / "x").exists()) == (2, False)

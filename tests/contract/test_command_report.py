@@ -101,20 +101,20 @@ def test_each_failure_is_found(tmp_path: Path) -> None:
 def test_where_there_is_nothing_to_look_at_a_check_fails(tmp_path: Path) -> None:
     assert command("report", tmp_path).code == 0
     done = command("report", tmp_path, "--fail-on", "violations")
-    assert (done.code, done.error) == (1, "failed: there is no run to look at\n")
+    assert (done.code, done.error) == (1, "failed: there is no run\n")
     assert command("report", tmp_path, "--fail-on", "violations", "--json").json == {
         "schema": 1,
         "runs": [],
-        "failed": ["there is no run to look at"],
+        "failed": ["there is no run"],
         "warnings": [],
     }
 
 
 def test_people_read_states_violations_and_notes(sample: Path) -> None:
     out = command("report", sample, "--run", "dense").out
-    assert "6 records, steps 1 to 6; 1 writer; ended in order" in out
+    assert "6 records, steps 1 to 6; 1 writer; ended normally" in out
     assert "sparsity 22.2%" in out
-    assert "1 channel moved although held:" in out
+    assert "1 channel changed while frozen or pruned:" in out
     assert "1 of 4 held weights moved at step 6, by at most 0.00125" in out
     assert "The queue was full (1)" in out
     head = next(line for line in out.splitlines() if "at the last record" in line)

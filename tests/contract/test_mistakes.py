@@ -92,7 +92,7 @@ VALUES = [
     ("masks.prune('kernel', channels=[0])", "'kernel'", "Write more of its path"),
     ("masks.freeze('first')", "'first'", "Write 'first/*'"),
     ("masks.freeze(other.layers[0].kernel)", "'kernel'", "Choose among first/kernel"),
-    ("masks.freeze('norm/moving_mean')", "statistic", "Choose another one"),
+    ("masks.freeze('norm/moving_mean')", "statistic", "Choose another variable"),
     ("masks.prune_smallest(50)", "sparsity", "below 1"),
     ("masks.prune_smallest(0.5, scope='local')", "scope=", "'layer'"),
     ("masks.prune_blocks('first/kernel', 5, 4)", "nonzeros_per_block", "2:4"),
@@ -107,9 +107,9 @@ VALUES = [
     ("PastNetwork(model, past=model)", "past=", "Leave past= out"),
     ("PastVariables(model)", "variables=", "Pass model.variables"),
     ("PastVariables(model.variables).sync('hard')", "tau", "Use 1"),
-    ("clone_network(model.inputs)", "outputs", "the network ends with"),
+    ("clone_network(model.inputs)", "outputs", "at the end of the network"),
     ("clone_network(model, weights='random')", "weights", "'fresh'"),
-    ("summary.channels('a', x, x, kept=[1, 0])", "kept mask", "one element a weight"),
+    ("summary.channels('a', x, x, kept=[1, 0])", "kept mask", "one element per weight"),
     ("read(None)", "logdir=", "that training wrote to"),
     ("read(run / 'nowhere')", "nowhere", "that training wrote to"),
     ("read(file)", "directory", "that training wrote to"),
@@ -146,7 +146,7 @@ LOGGED = [
     ("record(recorder, 5, 3)", "Step 3", "restart(step)"),
     ("record(recorder, 5, 3, 2)", "Step 3", "restart(step)"),
     ("recorder.close() or record(recorder, 1, 2)", "closed", "make a new one"),
-    ("recorder.record()", "'step'", "Training goes on"),
+    ("recorder.record()", "'step'", "Training continues"),
 ]
 COMMANDS = [
     ("chek {log}", "'chek'", "Did you mean check?"),
@@ -159,7 +159,7 @@ COMMANDS = [
     ("report {log} --fail-on violation", "'violation'", "violations"),
     ("report {log} --threshold small", "--threshold", "from 0 on"),
     ("export {log}", "required", "OUT"),
-    ("export {log} {file}", "Could not export", "Give another"),
+    ("export {log} {file}", "Could not export", "Choose another"),
     ("export {log} {log}/new --tables run", "--tables", "runs"),
     ("export {log} {log}/new --format json", "--format", "'csv'"),
 ]

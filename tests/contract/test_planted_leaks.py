@@ -220,9 +220,8 @@ def test_a_step_that_was_traced_before_the_masks():
     check([audited], "bypassed", {(KERNEL, 2), (KERNEL, 5)}, begin=0)
     [note] = audited.audit.notes
     assert note == (
-        "Could not hold 'dense/kernel' in a training step: expected one that was traced after its "
-        "first mask, got one traced before, which goes around it. Make the tf.function of the step "
-        "anew."
+        "Could not hold 'dense/kernel' in a training step: expected a step traced after its first "
+        "mask, got one traced before, which bypasses it. Create the tf.function of the step again."
     )
 
 

@@ -168,7 +168,7 @@ def test_two_processes_at_once_are_two_runs(tmp_path: Path) -> None:
         said = list(pool.map(lambda process: process.run(TRAINING), both))
     for process in both:
         process.close()
-    assert sum("another process records into" in text for text in said) == 1
+    assert sum("another process is recording into" in text for text in said) == 1
     runs = pastnet.read(tmp_path).runs
     assert list(runs) == ["a", "a/a_2"]
     for run in runs.values():

@@ -173,7 +173,7 @@ def test_a_report_of_300_layers_and_1_000_records(store: S3, tmp_path: Path, fig
         [*program, "--fail-on", "violations"], capture_output=True, text=True, check=True
     )
     seconds = time.monotonic() - begin
-    assert "1,000 offered: 1,000 shown" in report.stdout
+    assert "1,000 due: 1,000 shown" in report.stdout
     assert len(store.requests) == 1 + 9
     figure(
         f"report of 300 layers × 1,000 records in {seconds:.1f} s, {len(store.requests)} requests",

@@ -50,7 +50,7 @@ def test_without_the_plugin_there_is_no_tab_and_the_docs_say_why(tmp_path: Path)
                 "PastNet could not be loaded",
                 "tb_pastnet.serve.routes",
                 "pip install --force-reinstall tb-pastnet",
-                "Your logs are not affected",
+                "Your logs and the other tabs are not affected",
             ),
         ),
     ],

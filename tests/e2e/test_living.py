@@ -140,7 +140,7 @@ def test_the_page_outlives_its_server(tmp_path: Path) -> None:
     assert set(gone["alerts"]) == {
         (
             "Could not reach TensorBoard's server: expected an answer, got none. "
-            "See whether it still runs."
+            "Check that TensorBoard is still running."
         )
     }
     assert (gone["side"], gone["title"], gone["axe"]) == (["a", "b"], [LAYER], [])

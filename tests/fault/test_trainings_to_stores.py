@@ -117,7 +117,7 @@ def test_a_store_that_goes_away_costs_a_training_only_records(
     assert trained.computed == unrecorded
     steps = stored(url).record_steps()
     assert {*trained.acknowledged} <= {*steps}
-    (given_up,) = re.findall(r"Gave up (\d+) records", trained.errors) or ["0"]
+    (given_up,) = re.findall(r"Dropped (\d+) records", trained.errors) or ["0"]
     assert steps == [*range(1, STEPS + 1 - int(given_up))]
     figure(
         "trainings into stores that go away: exit code 0, the same bits, each lost record counted"

@@ -216,6 +216,15 @@ def test_every_heading_that_it_links_to_is_there():
             assert mark in marks, f"{path.name}: {file}#{mark}"
 
 
+def test_every_page_is_listed_in_the_index_of_its_section():
+    for name in PAGES.keys() - {"index.md"}:
+        folder, _, page = name.rpartition("/")
+        index, link = f"{folder}/index.md".lstrip("/"), page
+        if page == "index.md" and folder:
+            index, link = "index.md", name
+        assert f"]({link})" in PAGES[index], name
+
+
 def test_each_picture_is_shown_somewhere_and_small():
     texts = [
         path.read_text("utf-8") for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md")

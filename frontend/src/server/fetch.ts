@@ -54,9 +54,12 @@ async function get(route: string, query: Query, ask?: Ask): Promise<Response> {
     response = await (underWay ?? fetch(routeUrl(route, query), { signal: ask?.signal }));
   } catch (cause) {
     if (ask?.signal.aborted) throw cause;
-    throw new Error("Could not reach TensorBoard's server: expected an answer, got none. See whether it still runs.", {
-      cause,
-    });
+    throw new Error(
+      "Could not reach TensorBoard's server: expected an answer, got none. Check that TensorBoard is still running.",
+      {
+        cause,
+      },
+    );
   }
   if (response.ok) {
     const tag = response.headers.get("ETag");

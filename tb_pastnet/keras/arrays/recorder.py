@@ -1,4 +1,4 @@
-"""What `PastNetCallback` records with where Keras runs on JAX or on PyTorch."""
+"""The recorder of `PastNetCallback` for Keras on JAX or PyTorch."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FlagAudit(ArrayAudit):
 class VariableRecorder(Recording):
     """A `Recording` of a Keras model by the arguments of `PastNetCallback`.
 
-    Masks hold weights on TensorFlow alone, and a probe is evaluated there alone.
+    Masks and probes work only on TensorFlow.
     """
 
     def __init__(
@@ -113,16 +113,16 @@ class VariableRecorder(Recording):
         )
 
     def steps_of(self, optimizer: keras.optimizers.Optimizer) -> int:
-        """How many updates an optimizer has made, also where its variables are out."""
+        """How many updates an optimizer has made, even while JAX holds its variables."""
         return int(self._values.read(optimizer.iterations))
 
     def expect_update(self) -> None:
-        """Before a step, sees where the values of variables are about to go."""
+        """Before a step, notes where the values of variables go."""
         self._values.note()
 
 
 class VariableSource(RatedSource):
-    """Weights of Keras, whose flags are each asked for once."""
+    """Keras weights, each of whose flags is read once."""
 
     def __init__(self, network: Any, rate: UsedRate, packages: Sequence[str]) -> None:
         super().__init__(network, rate, packages, *_processes())
@@ -134,7 +134,7 @@ class VariableSource(RatedSource):
 
 
 def _processes() -> tuple[int, int]:
-    """Which of the processes that train a model this is, from 0, and how many there are."""
+    """The index of this process among those that train the model, from 0, and their number."""
     if keras.backend.backend() == "jax":
         jax: Any = sys.modules["jax"]
         return jax.process_index(), jax.process_count()

@@ -1,4 +1,4 @@
-"""The learning rate of a model that Keras trains on JAX or on PyTorch."""
+"""The learning rate of a Keras model on JAX or PyTorch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN = float("nan")
 
 
 class UsedRate:
-    """Gives the learning rate of a step; NaN where none is known, or several optimizers differ."""
+    """Returns the learning rate of a step; NaN if unknown, or if several optimizers differ."""
 
     def __init__(self, source: RateSource, model: Model, values: Values) -> None:
         check_rate(source)
@@ -37,7 +37,7 @@ class UsedRate:
         return self._number(called)
 
     def _used(self, optimizer: Any) -> float:
-        """That of an optimizer's last update; where it follows a schedule it tells the next."""
+        """That of an optimizer's last update; with a schedule, the optimizer holds the next one."""
         inner = innermost(optimizer)
         rate = inner._learning_rate
         if isinstance(rate, Schedule):

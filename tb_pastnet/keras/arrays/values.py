@@ -1,4 +1,4 @@
-"""Reads the variables of a model that Keras trains on JAX or on PyTorch."""
+"""Reads the variables of a Keras model on JAX or PyTorch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tb_pastnet.record.weight import Array
 
 
 class Values:
-    """Finds the values of a model's variables, as arrays that are let go of at once.
+    """Finds the values of a model's variables, as arrays that are released at once.
 
-    On JAX `fit` takes them out of the variables for as long as an epoch lasts, and donates them to
-    each step. `Callback.model` would put all of them back at each touch, which doubles the time of
-    a small step; here only what is asked for is read where it lies.
+    On JAX, `fit` takes them out of the variables for an epoch, and donates them to each step.
+    `Callback.model` would put all of them back at each access, which doubles the time of a small
+    step; here only requested values are read, in place.
     """
 
     def __init__(self, model: Model) -> None:
@@ -24,7 +24,7 @@ class Values:
         self._apart: dict[int, tuple[str, int]] = {}
 
     def note(self) -> None:
-        """Before a step: notes in which order Keras is about to take out what isn't out yet."""
+        """Before a step: notes the order in which Keras takes out the remaining variables."""
         model = self._model
         if keras.backend.backend() != "jax" or not getattr(model, "_jax_state_synced", False):
             return
@@ -40,7 +40,7 @@ class Values:
         }
 
     def read(self, variable: Variable) -> Array:
-        """The values of a keras.Variable now: a view, where they lie in this machine's memory."""
+        """The current values of a keras.Variable: a view if they are in this machine's memory."""
         model = self._model
         state = getattr(model, "_jax_state", None)
         if state and not model._jax_state_synced and id(variable) in self._apart:

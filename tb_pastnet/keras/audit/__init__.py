@@ -1,1 +1,1 @@
-"""The freeze audit: what of the held weights moved, and why."""
+"""The freeze audit: which held weights moved, and why."""

@@ -1,4 +1,4 @@
-"""A variable of which something is held, compared bitwise with what it should be, where it lies."""
+"""A variable with held elements, compared bitwise with their expected values, on its device."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
 
 class HeldWeight:
-    """A weight that is held, in part by its masks or whole by Keras's `trainable=False`.
+    """A weight that is held, in part by its masks or fully by Keras's `trainable=False`.
 
-    What `trainable=False` holds needs a copy of the weight, its `reference`, made when the flag is
-    first seen and given up when it is set back; masks bring their own. Where its `version` grows, a
-    compiled comparison has to be made anew.
+    `trainable=False` needs a copy of the weight, its `reference`, made when the flag is first seen
+    and dropped when it is reset; masks have their own. If its `version` grows, a compiled
+    comparison has to be made again.
     """
 
     def __init__(self, weight: TFWeight) -> None:
         self.name = weight.name
         self.axis = weight.axis
         self.variable = weight.variable
-        # What users set: the keras.Variable of a layer's weight.
+        # The object that users set: the keras.Variable of a layer's weight.
         self.owner = weight.found.given
         self.masks: VariableMasks | None = None
         self.reference: Any = None
         self.version = 0
         self._own_masks = weight.masks()
-        # Kept alive, as the next one could be taken for it otherwise.
+        # A reference, because otherwise the next one could have its id.
         self._parts: tuple[Any, ...] = (None, None, None)
         self._followed: tuple[Any, ...] = (None, 0, False)
         self._wanted: tuple[Any, Any] | None = None
 
     @cached_property
     def here(self) -> bool:
-        """Whether the values lie in this machine's memory."""
+        """Whether the values are in this machine's memory."""
         return "CPU" in str(self.value().device)
 
     @cached_property
@@ -55,17 +55,17 @@ class HeldWeight:
 
     @property
     def flagged(self) -> bool:
-        """Whether it is held whole."""
+        """Whether all of it is held."""
         return self.reference is not None
 
     def follow(self, masks: VariableMasks | None, *, flagged: bool) -> bool:
-        """Takes over what holds it now; whether other elements are held than before."""
+        """Updates which elements are held; returns whether these have changed."""
         self.masks = masks
         own = 0 if self._own_masks is None else self._own_masks.version
         if not flagged:
             self.reference = None
         elif self.reference is None or own != self._followed[1]:
-            # An array is made much sooner than a variable.
+            # An array is made much faster than a variable.
             self.reference = (
                 np.array(host(self._read()))
                 if self.here
@@ -81,11 +81,11 @@ class HeldWeight:
         return changed
 
     def value(self) -> Any:
-        """The value now, of the first replica: a tensor."""
+        """The current value, of the first replica: a tensor."""
         return tf.convert_to_tensor(self.variable)
 
     def expected(self) -> Any:
-        """What held elements should be: a tensor."""
+        """The expected values of held elements: a tensor."""
         if self.masks is None:
             return tf.convert_to_tensor(self.reference)
         held = self.masks.expected
@@ -102,7 +102,7 @@ class HeldWeight:
         return ~tf.convert_to_tensor(self.masks.through)
 
     def compared(self, value: Array | None = None) -> Comparison:
-        """Value, read where it isn't given, expected value and what is held, as arrays."""
+        """Value (read if not given), expected value and held elements, as arrays."""
         if self._wanted is None:
             held, array = self.held(), isinstance(self.reference, np.ndarray)
             expected = self.reference if array and self.masks is None else host(self.expected())
@@ -115,7 +115,7 @@ class HeldWeight:
         return np.ones(self.axis.shape, bool) if held is None else np.asarray(held.numpy())
 
     def values_at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Some of its elements: what they should be, and what they are."""
+        """Expected and current values of some of its elements."""
         return values_at(self.expected(), positions), values_at(self.value(), positions)
 
     def channels(self) -> Channels:
@@ -128,7 +128,7 @@ class HeldWeight:
 
 
 def host(tensor: tf.Tensor) -> npt.NDArray[Any]:
-    """The array of a tensor, where it can be had without a copy."""
+    """The array of a tensor, without a copy if possible."""
     try:
         return np.asarray(memoryview(tensor))
     except (TypeError, ValueError, BufferError):
@@ -137,7 +137,7 @@ def host(tensor: tf.Tensor) -> npt.NDArray[Any]:
 
 def which_moved(held: Sequence[HeldWeight]) -> Any:
     """Which weights have a held element that moved, a bool tensor of shape (weights,)."""
-    # Small weights of one shape are compared together: it compiles in half of the time.
+    # Small weights of one shape are compared together: it compiles in half the time.
     groups = stacks([weight.variable for weight in held], [weight.axis for weight in held])
     moved = []
     for group in groups:
@@ -164,8 +164,8 @@ def values_at(tensor: Any, positions: Ints) -> npt.NDArray[Any]:
 
 
 def _moved(value: tf.Tensor, expected: tf.Tensor, held: tf.Tensor) -> Any:
-    # By integers: NaN equals itself, −0 differs from 0, and subnormals aren't flushed. An
-    # exclusive or, as a GPU compares int32 on the host.
+    # By integers: NaN equals itself, −0 differs from 0, and subnormals aren't flushed. With
+    # exclusive or, because a GPU compares int32 on the host.
     differ = tf.bitwise.bitwise_xor(_bits(value), _bits(expected))
     return tf.cast(differ, tf.bool) & held
 

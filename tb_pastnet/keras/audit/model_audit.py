@@ -33,9 +33,9 @@ _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
 
 class ModelAudit(AuditSource):
-    """Compares what is held: in NumPy in this machine's memory, on an accelerator where it lies.
+    """Compares held weights: with NumPy in this machine's memory, on an accelerator in place.
 
-    There all are compared in one compiled function, which is made anew when others are held.
+    There all are compared in one compiled function, made again when others are held.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ModelAudit(AuditSource):
         current: Callable[[], Mapping[str, Array]] = dict,
     ) -> None:
         self._current = current
-        # What is computed moves where its parts do.
+        # Computed weights move with their parts.
         self.weights = [each for each in weights if not (each.statistic or each.found.computed)]
         self.causes = OptimizerCauses(self)
         self._model = model
@@ -110,11 +110,11 @@ class ModelAudit(AuditSource):
         return getattr(self._model, "train_function", None)
 
     def assigned(self, held: HeldWeight) -> int:
-        """How often a weight was set by hand since this was asked first."""
+        """How often a weight was set by hand since the first call."""
         return assignments(held.owner)
 
     def constrained(self, held: HeldWeight) -> bool:
-        """See `TrainingFacts`: it stays as it is now, and would not stay as it should be."""
+        """See `TrainingFacts`: it keeps the current value, and would change the expected one."""
         constraint = getattr(held.owner, "constraint", None)
         if constraint is None:
             return False
@@ -131,7 +131,7 @@ class ModelAudit(AuditSource):
             known = {id(each) for each in optimizers_of(self._model)}
             others = {id(each): each for model in models for each in optimizers_of(model)}
             inner = [innermost(each) for key, each in others.items() if key not in known]
-            # Weak, as they may be large.
+            # Weak, because they may be large.
             self._others = weakref.WeakSet(inner)
         return any(trains(each, held.variable) and steps_of(each) > 0 for each in self._others)
 
@@ -143,21 +143,21 @@ def audit_of(
     optimizer: keras.optimizers.Optimizer | None = None,
     current: Callable[[], Mapping[str, Array]] = dict,
 ) -> Audit:
-    """Audits a model from now on.
+    """Starts auditing a model.
 
     Args:
         model: whose weights these are.
         weights: those that may be held.
-        masks: gives those that hold them; None: those that the model carries.
-        optimizer: that trains it, where the model doesn't know it.
-        current: gives values by name where many are read at once; others are read one by one.
+        masks: returns the masks that hold them; None: those that the model carries.
+        optimizer: the one that trains it, if that isn't the model's own.
+        current: returns values by name if many are read at once; others are read one by one.
     """
     source = ModelAudit(model, weights, optimizer, current)
     return Audit(source, masks or masks_in(model, weights))
 
 
 class _KerasOptimizerFacts:
-    """The `OptimizerFacts` of an innermost optimizer; what can't be read of it is left out."""
+    """The `OptimizerFacts` of an innermost optimizer; unreadable facts are left out."""
 
     def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
         self.optimizer = optimizer

@@ -1,1 +1,1 @@
-"""Networks with variables of their own, made from what is left of another."""
+"""Copies of networks, with their own variables, from tensors, a model or a function."""

@@ -1,4 +1,4 @@
-"""Clones networks: whole models of Keras, parts between symbolic tensors, and functions."""
+"""Clones networks: whole Keras models, parts between symbolic tensors, and functions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     Traceable: TypeAlias = ConcreteFunction | PolymorphicFunction
 
 Copied = tuple[str, Pair, Arguments, LayerCopies]
-"""What errors call a network; it and its copy; what both are traced with; copies of its layers."""
+"""A network's name in errors; it and its copy; inputs for tracing; copies of its layers."""
 
 _CONCRETE = tf.types.experimental.ConcreteFunction
 
@@ -64,31 +64,32 @@ def clone_network(
     example: Nest = None,
     name: str | None = None,
 ) -> Any:
-    """Clones a network, given its tensors, the model, or a function, with variables of its own.
+    """Clones a network from its tensors, model, or function, with new variables.
 
-    Neither code that built it nor a saved file is needed. The copy computes the same and shares no
-    state with the original: train it, save it, or delete the original. A copy that uses a variable
-    of the original is refused. Layers are also traced beside the original, and the graphs compared
-    operation by operation: what isn't the same is refused too.
+    It needs neither the code that built the network nor a saved file. The copy computes the same
+    and shares no state with the original: train it, save it, or delete the original. A copy that
+    uses a variable of the original is refused. Layers are also traced together with the original,
+    and the graphs compared operation by operation: any difference is refused, too.
 
     - Symbolic tensors: the layers between `inputs` and `outputs` are made again from their configs,
-      a shared layer once. Classes and functions of the user needn't be registered. `trainable`
+      a shared layer once. The user's classes and functions don't have to be registered. `trainable`
       flags, vocabularies, and statistics stay as they are.
-    - A keras.Model or layer that is built: the same for all of it. It isn't compiled.
-    - A tf.function, a ConcreteFunction, a function of a loaded SavedModel, or a module that is
-      called as one: its graphs are copied with their gradients, its layers are unknown.
+    - A built keras.Model or layer: the same for all of it. The copy isn't compiled.
+    - A tf.function, a ConcreteFunction, a function of a loaded SavedModel, or a callable module:
+      its graphs are copied with their gradients, without layers.
 
     Args:
-        inputs: one KerasTensor or a list or dict of them, also intermediate ones; or the model or
-            function.
-        outputs: KerasTensors likewise; None for a model or function.
-        weights: "copy": the values of all variables. "fresh": drawn anew by the layers' own
-            initializers; what `adapt` learned is kept, masks and frozen values too.
-        initializer: with weights="fresh": draws the trainable variables, as a keras initializer or
-            a function of `shape` and `dtype`. A function has no layers, and so it has to be given;
-            all other variables are then copied.
+        inputs: one KerasTensor or a list or dict of them, which may be intermediate ones; or the
+            model or function.
+        outputs: one KerasTensor or a list or dict of them; None for a model or function.
+        weights: "copy": the values of all variables. "fresh": drawn again by the layers' own
+            initializers; results of `adapt`, masks and frozen values are kept.
+        initializer: with weights="fresh": a Keras initializer, or a function of `shape` and
+            `dtype`, for the trainable variables. It is required for a function, which has no
+            layers; all other variables are then copied.
         example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: for a tf.function
-            that wasn't called yet, and a subclassed model that takes other dtypes than its own.
+            that hasn't been called yet, and a subclassed model that takes other dtypes than its
+            own.
         name: of the new model.
 
     Returns:
@@ -96,9 +97,9 @@ def clone_network(
         function.
 
     Raises:
-        InvalidArgument: an input is lacking or isn't needed, an output can't be reached, the model
-            isn't built, a layer can't be made from its config, or computes something else then,
-            other state than variables is used by a function, or a variable of it was deleted.
+        InvalidArgument: an input is missing or unused, an output can't be reached, or the model
+            isn't built. Also if a layer can't be made from its config or then computes something
+            else, or if a function uses other state than variables or a deleted one.
 
     Example:
         >>> import numpy as np
@@ -114,7 +115,7 @@ def clone_network(
     if not tf.executing_eagerly():
         raise InvalidArgument(
             "Could not clone a network: expected to run eagerly, got a call inside of a "
-            "tf.function. Clone it before, and call the clone there."
+            "tf.function. Clone it outside, and call the clone inside."
         )
     if outputs is not None:
         need_tensorflow("clone a Keras network")
@@ -127,7 +128,7 @@ def clone_network(
     if weights == "fresh" and initializer is None:
         raise InvalidArgument(
             "Could not clone a function with fresh weights: expected an initializer, got none. A "
-            "function has no layers that know theirs: pass initializer=, such as "
+            "function has no layers with initializers: pass initializer=, such as "
             "keras.initializers.GlorotUniform()."
         )
     return _clone_function(inputs, initializer, example, name)
@@ -149,8 +150,8 @@ def _check_values(weights: str, initializer: Initializer | None) -> None:
 def _unknown(given: object) -> InvalidArgument:
     if any(isinstance(leaf, keras.KerasTensor) for leaf in keras.tree.flatten(given)):
         return InvalidArgument(
-            "Could not clone a network: expected outputs beside the inputs, got none. Pass the "
-            "KerasTensors that the network ends with."
+            "Could not clone a network: expected outputs as well as inputs, got none. Pass the "
+            "KerasTensors at the end of the network."
         )
     hint = "symbolic tensors, such as model.inputs and model.outputs, or a function"
     if functions := functions_of(given):
@@ -181,14 +182,14 @@ def _model_copied(model: keras.layers.Layer, example: Nest, name: str | None) ->
 
 
 def _finished(copied: Copied, weights: str, initializer: Initializer | None) -> keras.layers.Layer:
-    """Proves that a copy is one, and gives it its values."""
+    """Verifies a copy, and sets its values."""
     name, networks, arguments, copies = copied
     layers = layer_pairs(copies.pairs, name)
     listed = listed_variables(layers, name)
     take_over(layers, saved=weights == "copy")
     copy_flags(layers)
     used = used_variables(networks, copies.pairs, arguments, name)
-    # What is used tells its own place; what isn't goes by the order in which layers list it.
+    # Used variables are matched by their use, unused ones by their order in the layers.
     paired = {id(original) for original, _ in used}
     unused = [pair for pair in listed if id(pair[0]) not in paired]
     pairs = check_pairs([*used, *unused], name)
@@ -203,22 +204,22 @@ def _finished(copied: Copied, weights: str, initializer: Initializer | None) -> 
 
 
 def _arguments(model: keras.layers.Layer, example: Nest) -> Arguments:
-    """What a model can be traced with."""
+    """The arguments for tracing a model."""
     if example is not None:
         return (example if isinstance(example, tuple) else (example,)), {}
     if isinstance(model, keras.Function):
         return specs_of(model.input)
     if getattr(model, "inputs", None):
         return specs_of(model.inputs[0])
-    # It was built with shapes; their dtype is the one that it computes with.
+    # It was built with shapes; the dtype is its compute dtype.
     config = model.get_build_config() or {}
     if "shapes_dict" in config:
         shapes = {key.removesuffix("_shape"): each for key, each in config["shapes_dict"].items()}
         return (), {key: _shaped(each, model.input_dtype) for key, each in shapes.items()}
     if "input_shape" not in config:
         raise InvalidArgument(
-            f"Could not clone model {model.name!r}: expected to know what it is called with, got a "
-            f"model that was built without shapes. Pass example=, a batch."
+            f"Could not clone model {model.name!r}: expected a model with known inputs, got one "
+            "that was built without shapes. Pass example=, a batch."
         )
     return (_shaped(config["input_shape"], model.input_dtype),), {}
 
@@ -235,7 +236,7 @@ def _shaped(shape: Any, dtype: str) -> Any:
 def _build(
     copy: keras.layers.Layer, model: keras.layers.Layer, arguments: Arguments, name: str
 ) -> None:
-    """Builds a copy as its original was."""
+    """Builds a copy like its original."""
     if not of_keras(type(model), "build_from_config"):
         copy.build_from_config(model.get_build_config())
         return
@@ -244,8 +245,8 @@ def _build(
         copy(*args, **kwargs)
     except Exception as error:
         raise InvalidArgument(
-            f"Could not build the copy of {name}: expected one that takes what the model was built "
-            f"with, got: {reason(error).rstrip('.')}. Pass example=, a batch."
+            f"Could not build the copy of {name}: expected one that takes the model's inputs, got: "
+            f"{reason(error).rstrip('.')}. Pass example=, a batch."
         ) from error
 
 
@@ -256,18 +257,18 @@ def _symbolic(leaf: object) -> Any:
 
 
 class ClonedFunction(tf.Module):
-    """A function with variables of its own, as `clone_network` returns it.
+    """A function with its own variables, as returned by `clone_network`.
 
-    It is called as the original, and gives what the original gives. Gradients flow through it;
+    It is called like the original, and returns the same. Gradients flow through it;
     `variables` and `trainable_variables` are its own, with the names and flags of the original's.
-    `tf.saved_model.save`, `tf.train.Checkpoint` and a further `clone_network` take it.
+    `tf.saved_model.save`, `tf.train.Checkpoint` and another `clone_network` accept it.
 
     Args:
         function: a tf.function or ConcreteFunction.
         state: its variables.
 
     Attributes:
-        function: what is called.
+        function: the called function.
         state: its tf.Variables, in the order in which the function uses them first.
     """
 
@@ -275,8 +276,7 @@ class ClonedFunction(tf.Module):
         super().__init__()
         self.function = function
         self.state = list(state)
-        # TensorFlow saves functions that it finds as attributes: so a SavedModel of it can be
-        # called as well.
+        # TensorFlow saves functions in attributes: a SavedModel of it can be called as well.
         self.__dict__["__call__"] = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -290,7 +290,7 @@ class ClonedFunction(tf.Module):
 def _clone_function(
     network: object, initializer: Initializer | None, example: Nest, name: str | None
 ) -> ClonedFunction:
-    """Clones a ConcreteFunction, a tf.function, or what calls one, see `clone_network`."""
+    """Clones a ConcreteFunction, tf.function, or object that calls one, see `clone_network`."""
     function = _traceable(network)
     shown = f"function {name or getattr(function, '__name__', None) or 'network'!r}"
     concretes = _concretes(function, example, shown)
@@ -306,7 +306,7 @@ def _clone_function(
 
 
 def _traceable(network: object) -> Traceable:
-    """The tf.function or ConcreteFunction in what was given."""
+    """The tf.function or ConcreteFunction of an object."""
     for function in (network, getattr(network, "__call__", None)):  # noqa: B004 - its value
         if isinstance(function, tf.types.experimental.PolymorphicFunction | _CONCRETE):
             return function
@@ -321,13 +321,14 @@ def _concretes(function: Traceable, example: Nest, name: str) -> list[ConcreteFu
     except Exception as error:
         got = "none" if example is None else f"{example!r:.80}"
         raise InvalidArgument(
-            f"Could not trace {name}: expected that it can be called with its example, got {got}: "
-            f"{reason(error).rstrip('.')}. Pass example=, a batch, and keep what owns the function."
+            f"Could not trace {name}: expected a function that can be called with its example, got "
+            f"{got}: {reason(error).rstrip('.')}. Pass example=, a batch, and keep the owner of "
+            "the function."
         ) from error
     if not concretes:
         raise InvalidArgument(
             f"Could not clone {name}: expected a traced function, got one that was never called. "
-            f"Pass example=, a batch as it is called with."
+            f"Pass example=, a batch of its inputs."
         )
     for concrete in concretes:
         refuse_python(concrete, name)
@@ -337,7 +338,7 @@ def _concretes(function: Traceable, example: Nest, name: str) -> list[ConcreteFu
 def _traces_of(function: Traceable) -> list[ConcreteFunction]:
     if isinstance(function, _CONCRETE):
         return [function]
-    # No public name lists the traces of a tf.function. It is what saving it takes.
+    # No public name lists the traces of a tf.function. Saving uses this one.
     return list(function._list_all_concrete_functions_for_serialization())
 
 
@@ -351,7 +352,7 @@ def _state(concretes: Sequence[ConcreteFunction], name: str) -> list[tf.Variable
             elif capture.is_state:
                 raise InvalidArgument(
                     f"Could not clone {name}: expected variables as its state, got {capture.name}, "
-                    f"which can't be copied. Call it before the function, and pass what it gives."
+                    f"which can't be copied. Call it before the function, and pass its result."
                 )
     return list(variables.values())
 
@@ -372,8 +373,8 @@ def _saved_and_loaded(
     except Exception as error:
         raise InvalidArgument(
             f"Could not clone {name}: expected a function that can be saved as a SavedModel, got: "
-            f"{reason(error).rstrip('.')}. Use all variables in the function itself, not in a "
-            f"gradient alone."
+            f"{reason(error).rstrip('.')}. Use all variables in the function itself, not only in a "
+            "gradient."
         ) from error
     finally:
         logger.setLevel(level)

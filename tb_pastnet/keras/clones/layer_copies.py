@@ -1,4 +1,4 @@
-"""Makes the layers of a network again, from their configs, and gives them what these don't say."""
+"""Makes the layers of a network again from their configs, and copies what these don't contain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tb_pastnet.keras.graphs.reason import reason
 from tb_pastnet.keras.model.tf_variable import tf_variable
 
 _ADDED = ("name", "trainable", "dtype")
-"""Of a config; set on the copy otherwise."""
+"""For a config; set on the copy otherwise."""
 
 Initializer = Callable[..., Any]
 
@@ -29,16 +29,16 @@ class LayerCopies:
 
     def __init__(self) -> None:
         self.pairs: list[Pair] = []
-        # Variables that no layer owns and that calls take.
+        # Variables that no layer owns, passed to calls.
         self.loose: list[Pair] = []
-        # With the original, so that no other object gets its id.
+        # With the original, so no other object gets its id.
         self._copies: dict[int, Pair] = {}
         self._owners: dict[int, keras.layers.Layer] = {}
 
     def model(
         self, part: SymbolicPart, name: str | None = None, like: keras.Model | None = None
     ) -> keras.Model:
-        """A model of a part of a network; `like` is the functional model that it is all of."""
+        """A model of a part of a network; `like` is the functional model if that is the part."""
         inputs, outputs = self._tensors(part)
         if like is None:
             return keras.Model(inputs=inputs, outputs=outputs, name=name)
@@ -88,7 +88,7 @@ class LayerCopies:
         return copy(*args, **kwargs)
 
     def _own(self, leaf: object) -> Any:
-        """A variable that a call takes as an argument: the copy's own."""
+        """The copy's own variable for one that is an argument of a call."""
         if tf_variable(leaf) is None:
             return leaf
         if id(leaf) not in self._copies:
@@ -115,10 +115,10 @@ class LayerCopies:
 
 
 def again(layer: keras.layers.Layer) -> Any:
-    """A layer of the same class, config and name, that isn't built."""
+    """An unbuilt layer of the same class, config and name."""
     copy = _from_config(layer)
     if _policies(copy) != _policies(layer):
-        # What a layer makes inside has the policy that is set while it is made.
+        # Inner layers get the policy that is set while they are made.
         policy = keras.config.dtype_policy()
         keras.config.set_dtype_policy(layer.dtype_policy)
         try:
@@ -130,7 +130,7 @@ def again(layer: keras.layers.Layer) -> Any:
 
 def inside(layer: keras.layers.Layer) -> list[Any]:
     """A layer and all layers in it, in a fixed order."""
-    # No public name: `layers` exists on models alone.
+    # No public name: only models have `layers`.
     return list(layer._flatten_layers())
 
 
@@ -148,7 +148,7 @@ def _from_config(layer: keras.layers.Layer) -> Any:
             raise InvalidArgument(
                 f"Could not clone layer {layer.name!r}: expected a {type(layer).__name__} that can "
                 f"be made again from its config, got: {reason(error).rstrip('.')}. "
-                f"Give it a get_config with all that its constructor takes, or {CLONE_FUNCTION}"
+                f"Give it a get_config with all arguments of its constructor, or {CLONE_FUNCTION}"
             ) from error
     if type(copy) is not type(layer):
         raise InvalidArgument(
@@ -160,23 +160,23 @@ def _from_config(layer: keras.layers.Layer) -> Any:
 
 
 def _name_as(copy: keras.layers.Layer, layer: keras.layers.Layer) -> None:
-    """Names a layer and those inside: not all configs have names, and Keras numbers its own."""
+    """Names a layer and inner ones: some configs lack names, and Keras numbers automatic ones."""
     if type(copy) is type(layer) and not copy.built:
         copy.name = layer.name
         copies, layers = (
             parent._flatten_layers(include_self=False, recursive=False) for parent in (copy, layer)
         )
-        # What a layer makes when it is built isn't there yet.
+        # Layers made in `build` don't exist yet.
         for inner_copy, inner in zip(copies, layers, strict=False):
             _name_as(inner_copy, inner)
 
 
 def _config(layer: keras.layers.Layer) -> dict[str, Any]:
-    """Its config, without what its constructor doesn't take and Keras adds on its own."""
+    """Its config, without entries that Keras adds and its constructor doesn't take."""
     kind = type(layer)
     config: dict[str, Any] = layer.get_config()
     if _root(kind.__module__) == "keras":
-        # Layers inside are built by those around them, as in the original: so they are named.
+        # Inner layers are built by their parents, as in the original: this determines their names.
         return dict(_unbuilt(config))
     if not of_keras(kind, "get_config") or of_keras(kind, "__init__"):
         return config
@@ -199,7 +199,7 @@ def _policies(layer: keras.layers.Layer) -> list[str]:
 
 @contextmanager
 def _custom_objects(layer: keras.layers.Layer) -> Iterator[dict[str, Any]]:
-    """Classes and functions of the user in a layer, by the names that its config has for them."""
+    """The user's classes and functions in a layer, by their names in its config."""
     customs: dict[int, Any] = {}
     for inner in inside(layer):
         _collect(type(inner), customs)
@@ -208,7 +208,7 @@ def _custom_objects(layer: keras.layers.Layer) -> Iterator[dict[str, Any]]:
     lambdas = [custom for custom in customs.values() if custom.__name__ == "<lambda>"]
     try:
         for number, custom in enumerate(lambdas):
-            # Keras would write down its code, and read it as that of another module.
+            # Keras would serialize its code, and load it into another module.
             custom.__name__ = f"lambda_{number}"
         registered = keras.saving.get_registered_name
         names = {custom.__name__: custom for custom in customs.values()}
@@ -237,10 +237,10 @@ def _root(module: str | None) -> str:
 
 
 def _bare(operation: keras.Operation) -> Any:
-    """An operation of keras.ops has settings only. A call of its own keeps the original free."""
+    """An operation of keras.ops has only settings. A copy leaves the original untouched."""
     kind: Any = type(operation)
     copy = kind.__new__(kind)
-    # Not by its config: many have none. No public name says which calls it was in.
+    # Not by its config: many have none. No public name lists its calls.
     vars(copy).update(vars(operation), _inbound_nodes=[], _outbound_nodes=[])
     return copy
 
@@ -281,8 +281,8 @@ def layer_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
         if kinds[0] != kinds[1]:
             raise InvalidArgument(
                 f"Could not clone {name}: expected {layer.name!r} to be made of "
-                f"{_listed(kinds[0])}, got {_listed(kinds[1])}. Make all layers inside of it in "
-                f"its __init__ or build."
+                f"{_listed(kinds[0])}, got {_listed(kinds[1])}. Make all its inner layers in its "
+                "__init__ or build."
             )
         for pair in zip(originals, copies, strict=True):
             unique.setdefault(id(pair[0]), pair)
@@ -290,14 +290,13 @@ def layer_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
 
 
 def take_over(pairs: Iterable[Pair], *, saved: bool) -> None:
-    """Takes over what layers hold other than in variables, by their own ways of being saved.
+    """Copies state of layers outside of variables, by their own saving methods.
 
-    Where not all is `saved`, that is only what `adapt` learned, such as vocabularies: no
-    initializer draws that.
+    Unless `saved`, only results of `adapt`, such as vocabularies: no initializer draws them.
     """
     for layer, copy in pairs:
         if callable(getattr(layer, "get_vocabulary", None)):
-            # That of a TextVectorization is in a layer inside of it.
+            # That of a TextVectorization is in its inner layer.
             if len(inside(layer)) == 1:
                 _take_vocabulary(layer, copy)
             continue
@@ -315,7 +314,7 @@ def take_over(pairs: Iterable[Pair], *, saved: bool) -> None:
 
 
 def listed_variables(pairs: Iterable[Pair], name: str) -> list[Pair]:
-    """The tf.Variables that layers list, each with that of the copy."""
+    """The tf.Variables of layers, each with that of the copy."""
     variables: list[Pair] = []
     for layer, copy in pairs:
         own, copied = layer.variables, copy.variables
@@ -331,15 +330,15 @@ def listed_variables(pairs: Iterable[Pair], name: str) -> list[Pair]:
         if own != got:
             raise InvalidArgument(
                 f"Could not clone {name}: expected {pair[0].name!r} to be {places[own]} in the "
-                f"copy too, got it {places[got]}. Clone it in the scope that it was made in."
+                f"copy too, got it {places[got]}. Clone it in the scope where it was made."
             )
     return variables
 
 
 def copy_flags(pairs: Sequence[Pair]) -> None:
     """Sets `trainable` as in the originals: of layers and of single variables."""
-    # Setting it on a layer sets it on all inside: from the outside to the inside, that is until
-    # nothing changes any more.
+    # Setting it on a layer sets it on all inside: repeat from the outside to the inside until
+    # nothing changes.
     for _ in range(len(pairs) + 1):
         changed = [(layer, copy) for layer, copy in pairs if layer.trainable != copy.trainable]
         for layer, copy in changed:
@@ -359,7 +358,7 @@ def assign(pairs: Iterable[Pair]) -> None:
 
 
 def draw(variables: Iterable[tf.Variable], initializer: Initializer, name: str) -> None:
-    """Gives those variables that are trainable and floating values of an initializer."""
+    """Initializes the trainable floating variables."""
     for variable in variables:
         if variable.trainable and variable.dtype.is_floating:
             value = tf.convert_to_tensor(
@@ -368,8 +367,8 @@ def draw(variables: Iterable[tf.Variable], initializer: Initializer, name: str) 
             if value.shape != variable.shape:
                 raise InvalidArgument(
                     f"Could not initialize {variable.name!r} in a clone of {name}: expected shape "
-                    f"{variable.shape}, got {value.shape}. Return values of the shape that the "
-                    f"initializer is called with."
+                    f"{variable.shape}, got {value.shape}. Return values of the shape passed to "
+                    "the initializer."
                 )
             variable.assign(tf.cast(value, variable.dtype))
 

@@ -1,4 +1,4 @@
-"""Proves that a copy computes the same as its original, with state of its own."""
+"""Proves that a copy computes the same as its original, with its own state."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     Libraries: TypeAlias = Sequence[Mapping[str, FunctionDef]]
 
 Pair = tuple[Any, Any]
-"""Of an original its layer or variable, and that in its place in a copy."""
+"""A layer or variable of an original, and its counterpart in a copy."""
 
 CLONE_FUNCTION = "clone a function: clone_network(tf.function(model), example=batch)."
-"""What works without configs."""
+"""The way that works without configs."""
 
 CONFIG_HINT = (
-    f"Return all that changes what a layer computes from its get_config, or {CLONE_FUNCTION}"
+    f"Return everything that affects the layer's results from its get_config, or {CLONE_FUNCTION}"
 )
 
 _SHARING_HINT = (
-    f"Layers that share a layer through their configs each make one of their own: {CLONE_FUNCTION}"
+    f"Layers that share a layer through their configs each make a new one: {CLONE_FUNCTION}"
 )
 
 _ONE_COPY = "one copy, as layers share it"
 
 _BESIDES = frozenset({"config_proto", "container", "executor_type", "seed", "seed2", "shared_name"})
-"""Attributes that say how and where, or that TensorFlow numbers anew for each graph."""
+"""Attributes for placement, or with numbers that differ in each graph."""
 
 _MODES = (None, True)
-"""The values of `training` that a network is called with."""
+"""The values of `training` for calls of a network."""
 
 
 def used_variables(
@@ -78,7 +78,7 @@ def _results(
             outputs = network(*args, training=training, **kwargs)
             graph = tf.compat.v1.get_default_graph()
             losses = [loss for layer in layers for loss in layer.losses]
-            # One of a loop's inside can't be had.
+            # A tensor inside a loop isn't accessible.
             return outputs, [loss for loss in losses if getattr(loss, "graph", graph) is graph]
 
     return called
@@ -91,21 +91,21 @@ def _traced(
         concrete = tf.function(call, autograph=False).get_concrete_function(*args, **kwargs)
     except (TypeError, ValueError) as error:
         raise InvalidArgument(
-            f"Could not trace {name}: expected inputs that it takes, got {_specs(args, kwargs)}. "
-            f"{reason(error).rstrip('.')}. Pass example=, a batch as it is called with."
+            f"Could not trace {name}: expected valid inputs, got {_specs(args, kwargs)}. "
+            f"{reason(error).rstrip('.')}. Pass example=, a batch of its inputs."
         ) from error
     refuse_python(concrete, name)
     return concrete
 
 
 def refuse_python(concrete: ConcreteFunction, name: str) -> None:
-    """Refuses a function that runs Python code, which no graph shows."""
+    """Refuses a function that runs Python code, which isn't in its graph."""
     python = operation_types(concrete) & PYTHON
     if python:
         raise InvalidArgument(
             f"Could not clone {name}: expected TensorFlow operations, got Python code "
-            f"({', '.join(sorted(python))}), of which nobody can tell what state it uses. Write "
-            f"tf.py_function and tf.numpy_function with operations of TensorFlow."
+            f"({', '.join(sorted(python))}), whose use of state is unknown. Replace "
+            f"tf.py_function and tf.numpy_function by TensorFlow operations."
         )
 
 
@@ -114,7 +114,7 @@ def _pairs_by_graph(original: ConcreteFunction, copy: ConcreteFunction, name: st
     try:
         numbers = pair_captures(original, copy)
     except Differs as difference:
-        # One of these is read where another was expected.
+        # One of these is read instead of another.
         variables = {
             tensor.op.name: capture.variable
             for tensor, capture in zip(
@@ -126,15 +126,15 @@ def _pairs_by_graph(original: ConcreteFunction, copy: ConcreteFunction, name: st
             variable = variables[difference.node]
             raise _unequal(name, variable, _ONE_COPY, "several", _SHARING_HINT) from None
         raise InvalidArgument(
-            f"Could not clone {name}: expected a copy that computes the same, got another one from "
-            f"{difference.node!r} on. {CONFIG_HINT}"
+            f"Could not clone {name}: expected a copy that computes the same, got one that differs "
+            f"from {difference.node!r} on. {CONFIG_HINT}"
         ) from None
     return _variable_pairs(((captures[0][a], captures[1][b]) for a, b in numbers), name)
 
 
 def captured_pairs(original: ConcreteFunction, copy: ConcreteFunction, name: str) -> list[Pair]:
-    """The variables that a function and the same one loaded again capture, in their own order."""
-    # Not by their graphs: a gradient that was taken of it has changed the loops of the original.
+    """The variables that a function and its reloaded copy capture, in their own order."""
+    # Not by their graphs: taking a gradient has changed the loops of the original.
     captures = _own_captures(original, copy, name)
     if len(captures[0]) != len(captures[1]):
         raise InvalidArgument(
@@ -147,7 +147,7 @@ def captured_pairs(original: ConcreteFunction, copy: ConcreteFunction, name: str
 def _own_captures(
     original: ConcreteFunction, copy: ConcreteFunction, name: str
 ) -> tuple[tuple[Capture, ...], tuple[Capture, ...]]:
-    """What two functions capture; a copy that uses state of its original is refused."""
+    """The captures of two functions; a copy that uses state of its original is refused."""
     captures = Trace(original).captures, Trace(copy).captures
     state = {id(capture.tensor) for capture in captures[0] if capture.is_state}
     shared = [capture.name for capture in captures[1] if id(capture.tensor) in state]
@@ -156,15 +156,15 @@ def _own_captures(
         if any("seed_generator" in each for each in shared):
             mend = f"Draw from a keras.random.SeedGenerator of the layer, or {CLONE_FUNCTION}"
         raise InvalidArgument(
-            f"Could not clone {name}: expected variables of its own, got {', '.join(shared)} of "
-            f"the original: Python code that closes over it, such as a Lambda, takes it along. "
+            f"Could not clone {name}: expected its own variables, got {', '.join(shared)} of "
+            f"the original: Python code that closes over it, such as a Lambda, keeps using it. "
             f"{mend}"
         )
     return captures
 
 
 def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
-    """Checks that variables of an original and of its copy go together one to one."""
+    """Checks that variables of an original and of its copy correspond one to one."""
     pairs = list(pairs)
     originals = {id(original) for original, _ in pairs}
     twins: dict[int, Any] = {}
@@ -173,7 +173,7 @@ def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
         if id(original) in twins and twins[id(original)] is copy:
             continue
         if id(copy) in originals:
-            raise _unequal(name, original, "one of its own", "the original's", _SHARING_HINT)
+            raise _unequal(name, original, "its own variable", "the original's", _SHARING_HINT)
         if id(original) in twins:
             raise _unequal(name, original, _ONE_COPY, "several", _SHARING_HINT)
         if (original.shape.as_list(), original.dtype) != (copy.shape.as_list(), copy.dtype):
@@ -185,7 +185,7 @@ def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
     for original, copy in unique:
         if owners[id(copy)] is not original:
             got = f"that of {owners[id(copy)].name!r}"
-            raise _unequal(name, original, "a copy of its own", got, CONFIG_HINT)
+            raise _unequal(name, original, "a separate copy", got, CONFIG_HINT)
     return unique
 
 
@@ -195,8 +195,8 @@ def _variable_pairs(captures: Iterable[tuple[Capture, ...]], name: str) -> list[
         if not original.is_state:
             if not _same_bytes(original.tensor, copy.tensor):
                 raise InvalidArgument(
-                    f"Could not clone {name}: expected a copy with the same constants, got another "
-                    f"value of {original.name!r}. {CONFIG_HINT}"
+                    f"Could not clone {name}: expected a copy with the same constants, got a "
+                    f"different value of {original.name!r}. {CONFIG_HINT}"
                 )
         elif original.variable is not None and copy.variable is not None:
             pairs.append((original.variable, copy.variable))
@@ -225,7 +225,7 @@ def _specs(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 
 class Differs(Exception):
-    """Two functions that compute something else, from a node of the first one on."""
+    """Two functions differ, from a node of the first one on."""
 
     def __init__(self, node: str) -> None:
         super().__init__(node)
@@ -233,11 +233,11 @@ class Differs(Exception):
 
 
 def pair_captures(first: ConcreteFunction, second: ConcreteFunction) -> list[tuple[int, int]]:
-    """Which of what one function captures takes the place of what the other captures.
+    """Which captures of two functions correspond.
 
-    They come as numbers in `captured_inputs` of both. Types, settings, constants and wiring of all
-    operations have to be equal, also in called functions; names and seeds don't count, nor does
-    what no result or side effect depends on.
+    They are numbers in `captured_inputs` of both. Types, settings, constants and wiring of all
+    operations have to be equal, even in called functions. Names and seeds don't count, nor do
+    operations that no result or side effect depends on.
     """
     bodies = [_of_concrete(concrete) for concrete in (first, second)]
     libraries = [library_of(concrete.graph.as_graph_def()) for concrete in (first, second)]
@@ -255,18 +255,18 @@ class _Body(NamedTuple):
 
     nodes: dict[str, NodeDef]
     arguments: list[str]
-    bound: int  # arguments that stand at the same place in both graphs
+    bound: int  # arguments at the same position in both graphs
     results: list[str]
-    effects: list[str]  # nodes that run for what they do
+    effects: list[str]  # nodes that run for their side effects
 
 
 def _of_concrete(concrete: ConcreteFunction) -> _Body:
     graph = concrete.graph
     structure = tf.nest.flatten(concrete.structured_outputs, expand_composites=True)
-    # After its results comes what a gradient that was taken of it keeps.
+    # Values kept for a gradient follow its results.
     count = sum(isinstance(leaf, tf.Tensor | tf.TensorSpec) for leaf in structure)
     nodes = {node.name: node for node in graph.as_graph_def().node}
-    # A read that no result needs is none.
+    # An unused read doesn't count.
     effects = {each.name for each in graph.control_outputs if each.type not in READS}
     return _Body(
         nodes,
@@ -289,19 +289,19 @@ def _of_function(function: FunctionDef) -> _Body:
 
 
 class _Pairing:
-    """Goes through two graphs in step, and through each pair of functions that they call, once."""
+    """Walks two graphs in parallel, and each pair of functions that they call once."""
 
     def __init__(
         self, first: _Body, second: _Body, libraries: Libraries, same: set[tuple[str, str]]
     ) -> None:
-        # By the names of the first, the nodes and arguments in their place in the second.
+        # Nodes and arguments of the second graph, by the name of their counterpart in the first.
         self.twins: dict[str, str] = {}
         self._taken: dict[str, str] = {}
         self._first, self._second = first, second
         self._libraries, self._same = libraries, same
 
     def run(self) -> dict[str, str]:
-        """The names of nodes and arguments of the first, and of those in their place."""
+        """The names of nodes and arguments of the first, and of their counterparts."""
         first, second = self._first, self._second
         if len(first.results) != len(second.results) or len(first.effects) != len(second.effects):
             raise Differs("its results")
@@ -316,7 +316,7 @@ class _Pairing:
         return self.twins
 
     def _follow(self, tensors: Iterable[tuple[str, str]]) -> None:
-        """Goes from pairs of tensors back to the inputs."""
+        """Follows pairs of tensors back to the inputs."""
         stack = list(tensors)
         while stack:
             tensor, twin_tensor = stack.pop()
@@ -351,7 +351,7 @@ class _Pairing:
         return min(places) >= self._first.bound or places[0] == places[1]
 
     def _inputs(self, name: str, twin: str) -> Iterator[tuple[str, str]]:
-        """The inputs of a node and of its twin, which are equal but for these."""
+        """The inputs of a node and of its twin, which are equal except for these."""
         node, twin_node = self._first.nodes[name], self._second.nodes.get(twin)
         if twin_node is None or not self._equal(node, twin_node):
             raise Differs(name)
@@ -361,11 +361,11 @@ class _Pairing:
         return zip(inputs, twin_inputs, strict=True)
 
     def _equal(self, node: NodeDef, twin: NodeDef) -> bool:
-        """Whether two nodes are the same but for their inputs."""
+        """Whether two nodes are the same except for their inputs."""
         if node.op != twin.op:
             return False
         if node.op == "Placeholder":
-            # A loaded function doesn't know the shapes of what it captures.
+            # A loaded function lacks the shapes of its captures.
             return bool(node.attr["dtype"].type == twin.attr["dtype"].type)
         names = _attributes(node)
         return names == _attributes(twin) and all(

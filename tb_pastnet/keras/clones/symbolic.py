@@ -1,4 +1,4 @@
-"""The graph that Keras keeps of its symbolic tensors: from some of them to others."""
+"""Keras's graph of symbolic tensors: from some of them to others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SymbolicPart(NamedTuple):
 
 
 class PartLayer(keras.layers.Layer):
-    """A part of a network, called as a model of it would be. Making one would change its layers."""
+    """A part of a network, called like a model of it. Making a model would change its layers."""
 
     def __init__(self, part: SymbolicPart) -> None:
         super().__init__(name="network", autocast=False, dtype="float32")
@@ -71,16 +71,16 @@ def part_between(inputs: Nest, outputs: Nest, *, unused: bool = False) -> Symbol
     left = [_shown(tensor) for tensor in starts if id(tensor) not in reached]
     if left and not unused:
         raise InvalidArgument(
-            f"Could not clone a network: expected inputs that its outputs need, got "
-            f"{', '.join(left)}, which none of them does. Leave it out, or add the output that it "
-            f"leads to."
+            "Could not clone a network: expected only inputs that its outputs need, got "
+            f"{', '.join(left)}, which none needs. Leave it out, or add the output that it leads "
+            "to."
         )
     return SymbolicPart(inputs, outputs, calls)
 
 
 def origin(tensor: keras.KerasTensor) -> Any:
-    """The call that made a KerasTensor; None of one that is made by hand."""
-    # No public name tells how Keras's symbolic tensors hang together.
+    """The call that made a KerasTensor; None for one made by hand."""
+    # There is no public access to the connections of Keras's symbolic tensors.
     history = getattr(tensor, "_keras_history", None)
     if history is None or history.operation is None:
         return None
@@ -90,7 +90,7 @@ def origin(tensor: keras.KerasTensor) -> Any:
 def _walk(
     starts: Sequence[keras.KerasTensor], ends: Sequence[keras.KerasTensor]
 ) -> tuple[tuple[Any, ...], set[int], dict[int, Any]]:
-    """The calls in order, which inputs they take, and the inputs that are lacking."""
+    """The calls in order, the inputs that they take, and the missing inputs."""
     inputs = {id(tensor) for tensor in starts}
     reached: set[int] = set()
     done: set[int] = set()

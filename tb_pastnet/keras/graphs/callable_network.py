@@ -1,4 +1,4 @@
-"""What can be called as a network: how to call it, and which variables it lists."""
+"""Callable networks: how to call them, and their variables."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class CallableNetwork(NamedTuple):
-    """A network that can be called, as it is to be traced."""
+    """A callable network, for tracing."""
 
     name: str  # in errors
     call: Callable[..., Any]
     variables: dict[str, Found]  # those that it lists itself, by name
-    inputs: Arguments | None = None  # what it can be traced with, where that is known
-    defaults: Mapping[str, Any] = MappingProxyType({})  # where no argument, or None, is given
+    inputs: Arguments | None = None  # arguments for tracing it, if known
+    defaults: Mapping[str, Any] = MappingProxyType({})  # used if an argument is missing or None
 
 
 def callable_network(network: object) -> CallableNetwork:
-    """Says how a network is called: a built keras.Model or layer, a tf.Module, or a function."""
+    """Finds how to call a network: a built keras.Model or layer, a tf.Module, or a function."""
     refuse_legacy(network)
     if isinstance(network, keras.layers.Layer):
         return _of_keras(network)
@@ -41,7 +41,7 @@ def callable_network(network: object) -> CallableNetwork:
         functions = functions_of(network)
         hint = f"one of its functions: {', '.join(functions)}" if functions else "the model itself"
         raise InvalidArgument(
-            f"Could not take a {type(network).__name__} as a network: expected a keras.Model, a "
+            f"Could not use a {type(network).__name__} as a network: expected a keras.Model, a "
             f"tf.Module that can be called, or a function, got {network!r:.80}. Pass {hint}."
         )
     if isinstance(network, tf.Module):
@@ -54,11 +54,11 @@ def _of_keras(model: keras.layers.Layer) -> CallableNetwork:
     if not model.built:
         if model.weights:
             raise InvalidArgument(
-                f"Could not take model {model.name!r} as a network: expected one that was called, "
+                f"Could not use model {model.name!r} as a network: expected one that was called, "
                 f"got one that only holds others. Pass those that it calls, one by one."
             )
         raise InvalidArgument(
-            f"Could not take model {model.name!r} as a network: expected a built model, got one "
+            f"Could not use model {model.name!r} as a network: expected a built model, got one "
             f"without weights. Call model.build(input_shape), or the model on one batch."
         )
 
@@ -67,15 +67,15 @@ def _of_keras(model: keras.layers.Layer) -> CallableNetwork:
             return model(*args, training=training, **kwargs)
 
     shown = f"model {model.name!r}" if isinstance(model, keras.Model) else f"layer {model.name!r}"
-    # Never None: Keras would take what the layer around a call is called with.
+    # Never None: Keras would use the value of the layer around the call.
     return CallableNetwork(shown, call, _listed(model), _specs(model), {"training": False})
 
 
 @contextmanager
 def own_losses(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
-    """Keeps what `add_loss` collected in layers, and those inside, apart from a trace's losses."""
+    """Keeps the `add_loss` results of layers, and inner ones, separate from a trace's losses."""
     every = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
-    # No public names: `losses` is made anew from these.
+    # No public names: `losses` is made again from these.
     parts = [getattr(layer, part) for layer in every.values() for part in ("_losses", "_loss_ids")]
     contents = [type(part)(part) for part in parts]
     for part in parts:
@@ -89,12 +89,12 @@ def own_losses(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
 
 
 def _listed(network: tf.Module) -> dict[str, Found]:
-    """All variables that a network lists, by name: also states, seeds and masks."""
+    """All variables of a network, by name, including states, seeds and masks."""
     named: dict[str, Found] = {}
     seen: set[int] = set()
     by_holder = (variable_entry(tf_variable(holder), holder) for holder in network.variables)
     for entry in (*find_variables(network), *by_holder):
-        # Of a layer that owns its masks the trained weight lies inside.
+        # In a layer that owns its masks, the trained weight is inside.
         variable = entry.variable
         if not isinstance(variable, tf.Variable):
             variable = getattr(variable, "variable", None)
@@ -121,7 +121,7 @@ def _specs(model: keras.layers.Layer) -> Arguments | None:
 
 
 def specs_of(tensors: Nest) -> Arguments:
-    """What a network is traced with that is called with a nest of KerasTensors."""
+    """The tracing arguments of a network that is called with a nest of KerasTensors."""
     return (keras.tree.map_structure(_spec, tensors),), {}
 
 
@@ -134,12 +134,12 @@ def _spec(tensor: keras.KerasTensor) -> tf.TypeSpec:
 
 
 def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """With it Python's own `if` and `while` on tensors work, as under tf.function."""
+    """Makes Python's `if` and `while` work on tensors, as under tf.function."""
     if any(hasattr(function, name) for name in ("get_concrete_function", "captured_inputs")):
         return function
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        # Made anew each time: one tf.function would keep every trace that was ever made.
+        # Made again each time: a single tf.function would keep every trace.
         return tf.function(function)(*args, **kwargs)
 
     return call
@@ -160,7 +160,7 @@ def _name_of(function: object) -> str:
 
 
 def functions_of(owner: object) -> list[str]:
-    """Names of the tf.functions among an object's attributes, as a loaded SavedModel has them."""
+    """Names of the tf.functions among an object's attributes, as in a loaded SavedModel."""
     return [name for name in dir(owner) if name[0] != "_" and _is_function(owner, name)]
 
 

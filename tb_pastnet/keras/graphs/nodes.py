@@ -1,7 +1,7 @@
-"""The nodes of a graph: what they need, which functions they call, and what they do with state.
+"""The nodes of a graph: their inputs, the functions that they call, and their use of state.
 
 Variables, lookup tables and iterators all come into a graph as resource handles. Only the
-operations that take a handle tell what it is, and whether they write to it.
+operations that take a handle show its kind, and whether they write to it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PASSES_ON = frozenset({"Identity", "IdentityN"})
 
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile"})
 _BRANCHES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
-"""Their first input chooses the function, and isn't handed on."""
+"""Their first input chooses the function, and isn't passed on."""
 
 
 def reach(
@@ -52,7 +52,7 @@ def reach(
     following: Callable[[Item], Iterable[Item]],
     key: Callable[[Item], Hashable],
 ) -> dict[Hashable, Item]:
-    """All that one gets to from some items, these included: by key, in the order of the walk."""
+    """All items reachable from some, including these: by key, in the order of the walk."""
     reached: dict[Hashable, Item] = {}
     pending = list(starts)
     while pending:
@@ -70,7 +70,7 @@ def operation_of(element: tf.Tensor | tf.Operation) -> Any:
 
 
 def needed(elements: Iterable[tf.Tensor | tf.Operation]) -> dict[Any, tf.Operation]:
-    """By name the operations that have to run for tensors and operations, these included."""
+    """The operations that have to run for tensors and operations, including these, by name."""
     return reach(
         map(operation_of, elements),
         lambda operation: map(operation_of, (*operation.inputs, *operation.control_inputs)),
@@ -79,12 +79,12 @@ def needed(elements: Iterable[tf.Tensor | tf.Operation]) -> dict[Any, tf.Operati
 
 
 def data_inputs(node: NodeDef) -> list[str]:
-    """Names of the tensors that a node takes, without the operations that it only waits for."""
+    """Names of a node's input tensors, without control inputs."""
     return [text for text in node.input if not text.startswith("^")]
 
 
 def node_of(tensor: str) -> str:
-    """The name of the node that gives a tensor of this name."""
+    """The name of the node that outputs a tensor of this name."""
     return tensor.partition(":")[0]
 
 
@@ -109,7 +109,7 @@ def library_of(definition: GraphDef) -> dict[str, FunctionDef]:
 
 
 def called_functions(graph: tf.Graph, operations: Iterable[tf.Operation]) -> dict[str, FunctionDef]:
-    """The definitions of all functions that operations call, by name, also from within others."""
+    """The definitions of all functions that operations call, by name, even from within others."""
     names = [reference.name for each in operations for reference in called(each.node_def)]
     if not names:
         return {}
@@ -124,16 +124,16 @@ def called_functions(graph: tf.Graph, operations: Iterable[tf.Operation]) -> dic
 
 
 def operation_types(concrete: ConcreteFunction) -> frozenset[str]:
-    """The types of all operations of a function, also in the functions that it may call."""
+    """The types of all operations of a function, even in the functions that it may call."""
     definition = concrete.graph.as_graph_def()
     bodies = (definition.node, *(each.node_def for each in definition.library.function))
     return frozenset(node.op for nodes in bodies for node in nodes)
 
 
 def uses(concrete: ConcreteFunction) -> list[dict[str, str]]:
-    """The types of operations, and one's name, that take each captured tensor, also in functions.
+    """The types of operations, and one's name, that take each captured tensor, even in functions.
 
-    An operation that calls functions in a way that isn't known stands for itself.
+    An operation that calls functions in an unknown way is listed itself.
     """
     definition = concrete.graph.as_graph_def()
     placeholders = [tensor.op.name for tensor in concrete.inputs]
@@ -143,14 +143,14 @@ def uses(concrete: ConcreteFunction) -> list[dict[str, str]]:
 
 
 class Uses:
-    """Follows tensors into the functions that they are handed to, each function once."""
+    """Follows tensors into the functions that they are passed to, each function once."""
 
     def __init__(self, library: Mapping[str, FunctionDef]) -> None:
         self._library = library
         self._arguments: dict[str, list[dict[str, str]]] = {}
 
     def of(self, nodes: Iterable[NodeDef], names: Iterable[str]) -> dict[str, dict[str, str]]:
-        """By name of a node that gives a tensor, what takes it: dicts as those of `uses`."""
+        """The users of each tensor, by the name of its node: dicts like those of `uses`."""
         inputs = defaultdict(list)
         for number, node in enumerate(nodes):
             for index, tensor in enumerate(data_inputs(node)):
@@ -170,7 +170,7 @@ class Uses:
         return takers
 
     def _takers(self, node: NodeDef, index: int) -> dict[str, str]:
-        """What takes an input of a node: the node itself, or operations in what it calls."""
+        """The users of a node's input: the node, or operations in the functions that it calls."""
         names = [each.name for each in called(node) if each.name in self._library]
         if not names or node.op not in _CALLS | _BRANCHES:
             return {node.op: node.name}
@@ -183,11 +183,11 @@ class Uses:
         return takers
 
     def _taken_in(self, name: str) -> list[dict[str, str]]:
-        """What takes each argument of a function."""
+        """The users of each argument of a function."""
         if name not in self._arguments:
             function = self._library[name]
             names = [argument.name for argument in function.signature.input_arg]
-            # One that calls itself adds nothing.
+            # A recursive function adds nothing.
             self._arguments[name] = [{} for _ in names]
             takers = self.of(function.node_def, names)
             self._arguments[name] = [takers[argument] for argument in names]

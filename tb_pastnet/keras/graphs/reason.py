@@ -1,20 +1,20 @@
-"""The one sentence of an error of Keras or TensorFlow that says what is wrong."""
+"""The sentence of a Keras or TensorFlow error that has the reason."""
 
 from __future__ import annotations
 
 import re
 
 _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
-"""Keras sets what the error says off from the arguments that it lists after it."""
+"""Keras separates the message from the arguments that it lists after it."""
 
 _USER_CODE = re.compile(r"^in user code:.*\n\s*\w+: (.*)", re.DOTALL)
-"""AutoGraph puts the stack before what the error says."""
+"""AutoGraph puts the stack before the message."""
 
 _LONGEST = 300
 
 
 def reason(error: BaseException) -> str:
-    r"""What an error says, in one line, without the stacks and arguments that are added to it."""
+    r"""The message of an error in one line, without added stacks and arguments."""
     # The text of a KeyError is a repr, where lines don't end.
     text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
     for pattern in (_BOLD, _USER_CODE):

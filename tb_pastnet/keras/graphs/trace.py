@@ -1,4 +1,4 @@
-"""Traces a network, and calls the trace with other state in the place of its own."""
+"""Traces a network, and calls the trace with other state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATE = (tf.resource,)
 
 _AS_WRITTEN = tf.compat.v1.ConfigProto()
 _AS_WRITTEN.graph_options.rewrite_options.disable_meta_optimizer = True
-"""Eager operations aren't rewritten either: the results of both are equal to the last bit."""
+"""Eager operations aren't rewritten either: the results of both are bit-identical."""
 
 _KINDS = {
     "LookupTable": "a lookup table",
@@ -33,21 +33,21 @@ _KINDS = {
     "Queue": "a queue",
     "Write": "a summary writer",
 }
-"""What other state is, by how the operations begin that take it."""
+"""Kinds of other state, by the beginning of the names of operations that take it."""
 
 _MASK = "_keras_mask"
-"""The attribute in which Keras hands a mask on with its tensor."""
+"""The attribute in which Keras passes a mask on with its tensor."""
 
 _LIMIT = 64
-"""Traces that are kept for one signature, and signatures."""
+"""The maximum number of traces for one signature, and of signatures."""
 
 
 class Capture(NamedTuple):
     """A tensor that a trace took from outside."""
 
-    tensor: Any  # of a variable its handle
+    tensor: Any  # for a variable, its handle
     variable: tf.Variable | None
-    name: str  # of the variable; what other state is, and the operation that takes it
+    name: str  # of the variable; for other state its kind, and the operation that takes it
     uses: frozenset[str]  # the types of operations that take it
 
     @property
@@ -69,7 +69,7 @@ class Trace:
         try:
             variables = {id(variable.handle): variable for variable in concrete.graph.variables}
         except AssertionError:
-            # What TensorFlow raises where a variable is gone.
+            # TensorFlow raises this if a variable is gone.
             raise _deleted() from None
         captured = list(zip(concrete.captured_inputs, uses(concrete), strict=True))
         self.captures = tuple(
@@ -90,10 +90,10 @@ class Trace:
     def call(self, inputs: Sequence[Any], state: Mapping[int, Any]) -> Any:
         """What the network returns for flat inputs, without gradients.
 
-        `state` has what takes the place of what was captured, by `id`; other captures stay.
+        `state` has replacements for captures, by `id`; other captures stay.
         """
         own = [state.get(id(capture.tensor), capture.tensor) for capture in self.captures]
-        # Gradients would ask for the function's backward pass, which it doesn't have.
+        # Gradients would need the function's backward pass, which it doesn't have.
         arguments = [tf.stop_gradient(tensor) for tensor in inputs] + own
         expected = self._concrete.outputs
         outputs = tf.raw_ops.StatefulPartitionedCall(
@@ -110,11 +110,11 @@ class Trace:
 
 
 class Tracer:
-    """Traces a network anew where no trace that it has fits the inputs.
+    """Traces a network again if none of its traces fits the inputs.
 
-    A trace is made for the shapes that are first seen, as many layers need to know them. Where only
-    the sizes of batches differ, the next one is for any size, if the network can be traced so.
-    Specs with None in their shapes are traced as they are.
+    A trace is made for the first shapes, because many layers need them. If only batch sizes differ,
+    the next one is for any size, if the network allows that. Specs with None in their shapes are
+    traced as they are.
     """
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
@@ -128,7 +128,7 @@ class Tracer:
         signature, tensors = _take_apart(args, kwargs)
         with self._lock:
             traces = self._kept.pop(signature.key, None) or _Traces()
-            self._kept[signature.key] = traces  # last, as the latest that was used
+            self._kept[signature.key] = traces  # last: the most recently used
             if len(self._kept) > _LIMIT:
                 del self._kept[next(iter(self._kept))]
             shapes = tuple(tensor.shape for tensor in tensors)
@@ -143,7 +143,7 @@ class Tracer:
             try:
                 entry = self._traced(signature, tensors, any_batch), any_batch
             except InvalidArgument:
-                entry = None  # it needs to know the size, or doesn't take these inputs at all
+                entry = None  # it needs the size, or doesn't accept these inputs at all
         if entry is None:
             entry = self._traced(signature, tensors, shapes), shapes
             traces.relaxes = traces.relaxes and any_batch is None
@@ -169,8 +169,7 @@ class Tracer:
                 raise _deleted() from None
             shown = ", ".join(f"{spec.dtype.name} {spec.shape}" for spec in specs) or "no tensors"
             raise InvalidArgument(
-                f"Could not trace {self._name}: expected inputs that it takes, got {shown}. "
-                f"{reason(error)}"
+                f"Could not trace {self._name}: expected valid inputs, got {shown}. {reason(error)}"
             ) from error
 
 
@@ -178,7 +177,7 @@ _Shapes = tuple[Any, ...]
 
 
 class _Traces:
-    """What was traced for one signature."""
+    """The traces for one signature."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[Trace, _Shapes]] = []
@@ -192,7 +191,7 @@ class _Traces:
         return None
 
     def any_batch(self, shapes: _Shapes) -> _Shapes | None:
-        """The shapes for batches of any size, where batches of other sizes were traced before."""
+        """The shapes for batches of any size, if batches of other sizes were traced before."""
         for _, traced in self.entries if self.relaxes else ():
             if all(map(_alike, traced, shapes)):
                 return tuple(map(_opened, traced, shapes))
@@ -220,7 +219,7 @@ def _name_of(variable: tf.Variable | None, taken: Mapping[str, str]) -> str:
 
 
 def _shaped(result: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
-    # In a graph the operation doesn't know the shapes of what the function returns.
+    # In a graph the operation lacks the shapes of the function's results.
     if not tf.executing_eagerly():
         result.set_shape(expected.shape)
     return tf.stop_gradient(result) if result.dtype not in STATE else result
@@ -234,9 +233,9 @@ def _deleted() -> InvalidArgument:
 
 
 class _Signature(NamedTuple):
-    """What a network is called with, but for the shapes of dense tensors."""
+    """The arguments of a call, except for the shapes of dense tensors."""
 
-    key: Hashable  # equal for arguments that are called alike
+    key: Hashable  # equal for equivalent arguments
     pattern: Any  # the nest of the arguments, without them
     parts: tuple[Any, ...]  # the arguments in its order
 
@@ -249,7 +248,7 @@ class _Signature(NamedTuple):
 
 
 def _take_apart(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[_Signature, list[Any]]:
-    """Splits arguments into a signature, and tensors or TensorSpecs: of a ragged one several."""
+    """Splits arguments into a signature, and tensors or TensorSpecs: several for a ragged one."""
     structure = (tuple(args), dict(kwargs))
     leaves = [_tensor_of(leaf) for leaf in tf.nest.flatten(structure)]
     parts = tuple(_part(leaf) for leaf in leaves)
@@ -264,7 +263,7 @@ def _take_apart(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[_Signat
 
 
 class _Dense(NamedTuple):
-    """Stands for a tensor, and the mask of Keras on it."""
+    """Placeholder for a tensor, and Keras's mask on it."""
 
     dtype: tf.DType
     masked: bool
@@ -299,7 +298,7 @@ def _part(leaf: object) -> Any:
 
 
 def _any_batch(spec: tf.TypeSpec) -> tf.TypeSpec:
-    """With the size of the batch left open, where that can be said of it."""
+    """With the batch size left open, if it has one."""
     if isinstance(spec, tf.RaggedTensorSpec) and spec.shape.rank:
         shape = [None, *spec.shape[1:]]
         return tf.RaggedTensorSpec(
@@ -332,9 +331,9 @@ def _joined(part: object, left: Iterator[tf.Tensor]) -> Any:
 
 
 class TemporaryVariable:
-    """Stands in for a variable, and has no memory between calls unless it is kept.
+    """Replaces a variable; without memory between calls, unless it is kept.
 
-    XLA can't compile what fills an empty one: it can't change the shape of a variable.
+    XLA can't compile filling an empty one: it can't change the shape of a variable.
     """
 
     def __init__(
@@ -344,7 +343,7 @@ class TemporaryVariable:
         with tf.init_scope():
             self._nothing = tf.zeros([0], variable.dtype)
             initial = variable.read_value() if kept else self._nothing
-            # Only without a shape of its own can it be emptied.
+            # Only without its own shape can it be emptied.
             shape = variable.shape if kept else tf.TensorShape(None)
 
             def make() -> tf.Variable:
@@ -354,7 +353,7 @@ class TemporaryVariable:
             self.variable = outside_strategy(make)
 
     def fill(self, value: tf.Tensor) -> Any:
-        """Takes a value; returns the operation that does, None eagerly."""
+        """Sets the value; returns the operation, None when eager."""
         return self.variable.assign(value, read_value=False)
 
     def empty(self) -> None:
@@ -364,7 +363,7 @@ class TemporaryVariable:
 
 
 class Scratch:
-    """Takes what a network writes, so that the current values stay; TensorFlow doesn't save it."""
+    """Receives a network's writes, so current values stay; TensorFlow doesn't save it."""
 
     def __init__(self, *, kept: bool) -> None:
         self._kept = kept
@@ -377,12 +376,12 @@ class Scratch:
         return sum(int(tf.size(copy)) * copy.dtype.size for copy in copies)
 
     def add(self, variable: tf.Variable) -> None:
-        """Has a copy of a tf.Variable from now on."""
+        """Adds a copy of a tf.Variable."""
         copy = TemporaryVariable(variable, "scratch", kept=self._kept)
         self._copies[id(variable.handle)] = variable, copy
 
     def filled(self, trace: Trace) -> dict[int, Any]:
-        """By `id` of each current handle that a trace writes to, that of its copy, just filled."""
+        """Handles of filled copies, by `id` of the current handles that a trace writes to."""
         handles = {}
         for capture in trace.captures:
             if capture.written and id(capture.tensor) in self._copies:

@@ -1,4 +1,4 @@
-"""Layers that own their masks: a wrapper for any layer of Keras, and a Dense."""
+"""Layers that own their masks: a wrapper for any Keras layer, and a Dense."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ Packed = Mapping[str, Mapping[str, str]]
 class Masked(keras.layers.Wrapper):
     """A layer whose single weights can be pruned and frozen.
 
-    Its masks are a part of it, other than those of `Masks`, which stand beside a model that is
-    built already: they need no optimizer, go into SavedModel exports, and `clone_model` takes them
-    along. The layer inside computes with where(T, K1, K2), see `MaskedWeight`. What is held stays
-    bit-identical under every optimizer. Regularizers and constraints see the effective weights too.
+    Unlike those of `Masks`, which are added to a built model, its masks are a part of it: they need
+    no optimizer, are in SavedModel exports, and are copied by `clone_model`. The inner layer
+    computes with where(T, K1, K2), see `MaskedWeight`. Held weights stay bit-identical under every
+    optimizer. Regularizers and constraints see the effective weights too.
 
-    A change takes effect at once, also in a `fit` or `predict` that is compiled already. After
-    each change K1 equals the effective weights; between, the optimizer may move it where the
-    weights are held. So read `masked_weight(name).numpy()`, not `get_weights()`, which lists K1.
+    A change takes effect at once, even in an already compiled `fit` or `predict`. After each change
+    K1 equals the effective weights; later, the optimizer may move held elements of K1. So read
+    `masked_weight(name).numpy()`, not `get_weights()`, which lists K1.
 
-    `clone_model` gives the trained variables new values, as ever. In the clone what was pruned is
-    pruned, and what was frozen is frozen at the value that it has here: the masks and the frozen
-    values are in the config, compressed. Copy the rest with `clone.set_weights(m.get_weights())`.
+    `clone_model` initializes the trained variables, as always. In the clone, pruned weights are
+    pruned, and frozen ones are frozen at the same values: the masks and frozen values are in the
+    config, compressed. Copy the rest with `clone.set_weights(m.get_weights())`.
 
     Args:
-        layer: any layer of Keras with one input, or any one that is built. Refused are layers that
-            write their weights in call (SpectralNormalization), stateful RNNs, layers with LoRA or
-            quantized, and those whose call is a tf.function.
-        masks: masks to begin with, as `get_config` gives them. None: all goes through.
-        **settings: of every Keras layer: name, dtype, trainable.
+        layer: any Keras layer with one input, or any built layer. Layers that write their weights
+            in call (SpectralNormalization), stateful RNNs, layers with LoRA or quantization, and
+            those whose call is a tf.function are refused.
+        masks: initial masks, as returned by `get_config`. None: everything is let through.
+        **settings: common arguments of Keras layers: name, dtype, trainable.
 
     Raises:
-        InvalidArgument: the layer is one of those.
+        InvalidArgument: the layer is one of these.
         UnsupportedBackend: Keras doesn't run on TensorFlow.
 
     Example:
@@ -76,15 +76,15 @@ class Masked(keras.layers.Wrapper):
         settings.setdefault("dtype", layer.dtype_policy)
         super().__init__(layer, **settings)
         self.supports_masking = layer.supports_masking
-        # What trackers of Keras and TensorFlow shall not look into.
+        # Hidden from trackers of Keras and TensorFlow.
         self._masks = SimpleNamespace(given=dict(masks or {}), weights={})
 
     def build(self, input_shape: Any = None) -> None:
         """Builds the layer inside, and masks for each of its weights.
 
         Raises:
-            InvalidArgument: the layer has several inputs and isn't built, or the masks given are
-                of other weights.
+            InvalidArgument: the layer has several inputs and isn't built, or the given masks are of
+                other weights.
         """
         if not self.layer.built:
             needed = inspect.signature(self.layer.build).parameters.values()
@@ -105,7 +105,7 @@ class Masked(keras.layers.Wrapper):
         if given:
             raise InvalidArgument(
                 f"Could not build {self.name!r}: expected masks of {sorted(self._masks.weights)}, "
-                f"got some of {sorted(given)}. Pass masks= of a layer of the same kind."
+                f"got masks of {sorted(given)}. Pass masks= of a layer of the same kind."
             )
         self.built = True
 
@@ -113,26 +113,26 @@ class Masked(keras.layers.Wrapper):
         """Calls the layer inside with its effective weights.
 
         Raises:
-            InvalidArgument: since it was wrapped it was changed into a layer that can't be masked.
+            InvalidArgument: the layer was changed after wrapping, so it can't be masked any more.
         """
         refuse_layer(self.layer)
         values = [(each.weight, each.effective()) for each in self.masked_weights()]
         scope = _EffectiveScope(values, self.name)
-        if training is not None:  # Keras drops it where the layer inside has no use for it
+        if training is not None:  # Keras drops it if the inner layer doesn't take it
             kwargs["training"] = training
         with scope:
             outputs = self.layer(inputs, *args, **kwargs)
         for loss in {id(loss): loss for loss in tf.nest.flatten(scope.losses)}.values():
-            # A copy: by identity the layers inside would count it a second time.
+            # A copy: otherwise the inner layers would count it a second time.
             self.add_loss(tf.identity(loss))
         return outputs
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        """The mask over time steps that the layer inside gives."""
+        """The inner layer's mask over time steps."""
         return self.layer.compute_mask(inputs, previous_mask)
 
     def masked_weights(self) -> list[MaskedWeight]:
-        """All weights that can be masked, with their masks; none before the layer is built."""
+        """All maskable weights, with their masks; none before the layer is built."""
         return list(self._masks.weights.values())
 
     def masked_weight(self, name: str) -> MaskedWeight:
@@ -154,7 +154,7 @@ class Masked(keras.layers.Wrapper):
         return weights[resolve(name, weights)]
 
     def prune(self, name: str, kept: npt.ArrayLike) -> None:
-        """Prunes where `kept` is 0, as `MaskedWeight.prune`; `name` is as in `masked_weight`."""
+        """Prunes where `kept` is 0, like `MaskedWeight.prune`; `name` as in `masked_weight`."""
         self.masked_weight(name).prune(kept)
 
     def regrow(self, name: str, kept: npt.ArrayLike | None = None) -> None:
@@ -162,7 +162,7 @@ class Masked(keras.layers.Wrapper):
         self.masked_weight(name).regrow(kept)
 
     def freeze(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
-        """Holds current values where `trainable` is 0, as `MaskedWeight.freeze`; None: all."""
+        """Freezes current values where `trainable` is 0, like `MaskedWeight.freeze`; None: all."""
         self.masked_weight(name).freeze(trainable)
 
     def thaw(self, name: str, trainable: npt.ArrayLike | None = None) -> None:
@@ -170,31 +170,31 @@ class Masked(keras.layers.Wrapper):
         self.masked_weight(name).thaw(trainable)
 
     def prune_kernel(self, kept: npt.ArrayLike) -> None:
-        """Prunes weights of the kernel, as `prune`."""
+        """Prunes weights of the kernel, like `prune`."""
         self.prune("kernel", kept)
 
     def prune_bias(self, kept: npt.ArrayLike) -> None:
-        """Prunes weights of the bias, as `prune`. All of a bias may be pruned."""
+        """Prunes weights of the bias, like `prune`. All of a bias may be pruned."""
         self.prune("bias", kept)
 
     def prune_kernel_below_threshold(self, threshold: float) -> None:
-        """Prunes what is small in the kernel, by magnitude: large negative weights stay."""
+        """Prunes small weights of the kernel, by magnitude: large negative weights stay."""
         self.masked_weight("kernel").prune_below(threshold)
 
     def prune_bias_below_threshold(self, threshold: float) -> None:
-        """Prunes what is small in the bias, by magnitude."""
+        """Prunes small weights of the bias, by magnitude."""
         self.masked_weight("bias").prune_below(threshold)
 
     def freeze_kernel(self, trainable: npt.ArrayLike | None = None) -> None:
-        """Freezes weights of the kernel, as `freeze`."""
+        """Freezes weights of the kernel, like `freeze`."""
         self.freeze("kernel", trainable)
 
     def freeze_bias(self, trainable: npt.ArrayLike | None = None) -> None:
-        """Freezes weights of the bias, as `freeze`."""
+        """Freezes weights of the bias, like `freeze`."""
         self.freeze("bias", trainable)
 
     def get_config(self) -> dict[str, Any]:
-        """The layer inside, and the masks with the frozen values, None if nothing is held."""
+        """The inner layer, and the masks with the frozen values, None if nothing is held."""
         packed = {each.name: pack(each.stored()) for each in self.masked_weights()}
         held = {name: text for name, text in packed.items() if text}
         return {**super().get_config(), "masks": held or self._masks.given or None}
@@ -204,11 +204,11 @@ class Masked(keras.layers.Wrapper):
 class MaskedDense(Masked):
     """A Dense layer whose single weights can be pruned and frozen.
 
-    All that `Masked` says holds here. It takes `masks` as that does, and what keras.layers.Dense
-    takes, but LoRA and quantization.
+    It works like `Masked`. It takes `masks` as `Masked` does, and the arguments of
+    keras.layers.Dense, except LoRA and quantization.
 
     Raises:
-        InvalidArgument: LoRA or quantization is asked for.
+        InvalidArgument: LoRA or quantization is requested.
         UnsupportedBackend: Keras doesn't run on TensorFlow.
 
     Example:
@@ -247,32 +247,32 @@ class MaskedDense(Masked):
         return int(self.layer.units)
 
     def get_config(self) -> dict[str, Any]:
-        """That of the Dense, and the masks with the frozen values."""
+        """The config of the Dense, and the masks with the frozen values."""
         own = super().get_config()
         inner = self.layer.get_config()
         own.pop("layer")
-        # What is refused, and unknown to older versions of Keras.
+        # Refused arguments, unknown to older versions of Keras.
         inner.pop("quantization_config", None)
         return {**inner, **own}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> MaskedDense:
-        """Makes a layer as `get_config` described it."""
+        """Makes a layer from the config of `get_config`."""
         return cls(**config)
 
 
 class MaskedWeight(WeightMasks):
     """One weight of a layer, with its masks: K = where(T, K1, K2), `tf.convert_to_tensor(weight)`.
 
-    K1 is the variable that the optimizer trains, K2 what is held: zero where it is pruned, the
-    value of then where it is frozen. T lets K1 through. The layer computes with K, so that whatever
-    moves K1 (momentum, weight decay, moving averages) never moves what is held. Masks and K2 are
-    variables: a step that is traced already sees each change.
+    K1 is the variable that the optimizer trains, K2 has the held values: zero where pruned, the
+    value at freezing where frozen. T lets K1 through. The layer computes with K, so whatever moves
+    K1 (momentum, weight decay, moving averages) never moves held weights. Masks and K2 are
+    variables: changes reach steps that are already traced.
 
     Attributes:
         name: of the weight in its layer, such as "kernel".
-        weight: the keras.Variable that is trained. Where elements are held, it may hold anything.
-        version: grows with every command; loading weights changes masks without it.
+        weight: the trained keras.Variable. Its held elements may have any value.
+        version: grows with every command, but not when loading weights changes masks.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ class MaskedWeight(WeightMasks):
                 autocast=False,
                 aggregation="only_first_replica",
             )
-            # Checkpoints of TensorFlow go by attributes.
+            # TensorFlow checkpoints use attributes.
             setattr(layer, f"_{variable.name}", variable)
             return variable
 
@@ -315,12 +315,12 @@ class MaskedWeight(WeightMasks):
 
     @property
     def variable(self) -> Any:
-        """The tf.Variable that is trained."""
+        """The trained tf.Variable."""
         return tf_variable(self.weight)
 
     @property
     def sources(self) -> tuple[Any, ...]:
-        """The tf.Variables that each element is one of: with one value in all, it is that value."""
+        """The tf.Variables that elements come from: if all have one value, the element has it."""
         return tf_variable(self.weight), tf_variable(self._held)
 
     @property
@@ -339,14 +339,14 @@ class MaskedWeight(WeightMasks):
         return kept, self._through.numpy() | ~kept
 
     def effective(self, trained: Any = None) -> Any:
-        """What the layer computes with, in full precision, given another trained value or not."""
+        """The values that the layer computes with, in full precision; `trained` replaces K1."""
         with AutocastScope(None):
             value = tf.convert_to_tensor(self.weight if trained is None else trained)
             held = tf.cast(tf.convert_to_tensor(self._held), value.dtype)
             return tf.where(tf.convert_to_tensor(self._through), value, held)
 
     def open(self, free: tf.Tensor, held: tf.Tensor) -> Any:
-        """Takes `free` where the weight is free, `held` elsewhere."""
+        """`free` where the weight is free, `held` elsewhere."""
         return tf.where(tf.convert_to_tensor(self._through), free, held)
 
     def numpy(self) -> Any:
@@ -363,12 +363,12 @@ class MaskedWeight(WeightMasks):
         return StoredMasks(self.kept, np.array(self._through.numpy()), np.array(self._held.numpy()))
 
     def write(self, kept: Mask, trainable: Mask) -> None:
-        """See `WeightMasks`. What is let through goes on from the effective values."""
+        """See `WeightMasks`. Released elements continue from the effective values."""
         subject = f"the masks of {self.label!r}"
         check_agreed(self.variable, subject, kept, trainable)
         value = self.numpy()
         value = np.where(kept, value, np.zeros((), value.dtype))
-        # What is let through goes on from here, whatever the optimizer did to it meanwhile.
+        # Released elements continue from here, whatever the optimizer did to them in the meantime.
         self.weight.assign(value)
         self._held.assign(value)
         self._kept.assign(kept)
@@ -376,7 +376,7 @@ class MaskedWeight(WeightMasks):
         self.version += 1
 
     def renew(self, elements: Mask) -> None:
-        """See `WeightMasks`. The trained variable's slots went on while the element was held."""
+        """See `WeightMasks`. The slots kept changing while the element was held."""
 
 
 class _Regularizer(keras.regularizers.Regularizer):
@@ -403,7 +403,7 @@ class _Constraint(keras.constraints.Constraint):
 
 
 class _EffectiveScope(keras.StatelessScope):
-    """Lets layers read given values for some variables, and write all others."""
+    """Makes layers read given values for some variables, and write all others."""
 
     def __init__(self, values: Sequence[tuple[Any, Any]], name: str) -> None:
         super().__init__(values, collect_losses=True, initialize_variables=False)
@@ -411,7 +411,7 @@ class _EffectiveScope(keras.StatelessScope):
         self._name = name
 
     def get_current_value(self, variable: tf.Variable) -> Any:
-        """That of a variable: ours, or what a scope around has for it."""
+        """The value of a variable: ours, or that of an outer scope."""
         value = super().get_current_value(variable)
         if value is None and self.original_scope is not None:
             return self.original_scope.get_current_value(variable)

@@ -1,4 +1,4 @@
-"""What masks can't hold: something else than they and the optimizer makes a layer's values."""
+"""What masks can't hold: layers whose values depend on more than masks and the optimizer."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _REFUSES = "_pastnet_refuses"
 
 
 def refuse_weight(weight: TFWeight) -> None:
-    """Raises where masks beside a model would not hold what the layer of a weight computes with."""
+    """Raises if masks on the optimizer would not hold what a weight's layer computes with."""
     for holder in weight.found.around:
         if isinstance(holder, keras.layers.SpectralNormalization):
             expected, got = "a weight that an optimizer writes", "one that its layer writes"
-            mend = "Mask the layers around it, or take SpectralNormalization away."
+            mend = "Mask the layers around it, or remove SpectralNormalization."
         elif _has_lora(holder):
-            expected, got = "a weight of its own", "one that LoRA adds to"
+            expected, got = "a weight by itself", "one that LoRA adds to"
             mend = "Merge the LoRA weights first, by saving and loading the model."
         elif (mode := getattr(holder, "quantization_mode", None)) is not None:
             expected, got = "a floating weight", f"one quantized to {mode}"
@@ -33,7 +33,7 @@ def refuse_weight(weight: TFWeight) -> None:
 
 
 def refuse_lora(layer: keras.layers.Layer, name: str, masks: VariableMasks) -> None:
-    """Lets a layer refuse LoRA as long as masks hold something of its weight."""
+    """Makes a layer refuse LoRA as long as masks hold something of its weight."""
     original = getattr(layer, "enable_lora", None)
     if original is None or hasattr(original, _REFUSES):
         return
@@ -42,8 +42,8 @@ def refuse_lora(layer: keras.layers.Layer, name: str, masks: VariableMasks) -> N
         if not masks.through.numpy().all():
             raise InvalidArgument(
                 f"Could not enable LoRA on {layer.name!r}: expected a weight without masks, got "
-                f"{name!r}, of which masks hold some, where LoRA would add to what is held. Regrow "
-                f"and thaw it first, or mask another layer."
+                f"{name!r} with masks, where LoRA would add to held weights. Regrow and thaw it "
+                "first, or mask another layer."
             )
         return original(*args, **kwargs)
 
@@ -52,14 +52,14 @@ def refuse_lora(layer: keras.layers.Layer, name: str, masks: VariableMasks) -> N
 
 
 def refuse_layer(layer: keras.layers.Layer) -> None:
-    """Raises where a layer computes with something else than its weights as they are read."""
+    """Raises if a layer computes with anything but its weights as they are read."""
     if not isinstance(layer, keras.layers.Layer):
         raise InvalidArgument(
             f"Could not mask {layer!r:.60}: expected a Keras layer, got {type(layer).__name__}. "
             f"Pass a layer, such as keras.layers.Dense(8)."
         )
     expected = "a layer that computes with its weights as they are"
-    around = "Mask the layers around it, or take it away."
+    around = "Mask the layers around it, or remove it."
     lora = "Merge these first, by saving and loading the model."
     for part in layer._flatten_layers():
         writes = isinstance(part, keras.layers.SpectralNormalization)

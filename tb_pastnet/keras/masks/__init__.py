@@ -1,1 +1,1 @@
-"""Masks beside a model that is built: they hold its weights on the optimizer."""
+"""Masks for built models: they hold weights through the optimizer."""

@@ -1,4 +1,4 @@
-"""The masks that go with a model: kept with it, and found where it is recorded."""
+"""The masks of a model: stored with it, and found when it is recorded."""
 
 from __future__ import annotations
 
@@ -22,28 +22,27 @@ ATTRIBUTE = "_pastnet_masks"
 
 
 def attach(model: Any, state: MaskState) -> None:
-    """Keeps the masks with the model, so that they are saved with it."""
+    """Stores the masks with the model, so they are saved with it."""
     if not isinstance(model, keras.layers.Layer | tf.Module):
         return
     try:
         setattr(model, ATTRIBUTE, state)
     except tf.errors.NotFoundError as error:
         raise InvalidArgument(
-            f"Could not take up the masks of {shown(model)}: expected the checkpoint that it was "
-            f"restored from, got none in its place. Make Masks before you restore, or restore "
-            f"again."
+            f"Could not restore the masks of {shown(model)}: expected the checkpoint that it was "
+            "restored from, got none. Make Masks before you restore, or restore again."
         ) from error
 
 
 def attached(model: Any) -> MaskState | None:
     """The masks that a model carries, None if it has none."""
-    # Asked at each step: `getattr` takes long to find that a model has none.
+    # Called at each step: `getattr` is slow if a model has none.
     state = getattr(model, "__dict__", {}).get(ATTRIBUTE)
     return state if state is None or isinstance(state, MaskState) else None
 
 
 def carry(model: Any) -> MaskState | None:
-    """Lets a model carry the masks of its weights, whoever made them; None if there are none."""
+    """Attaches the masks of its weights to a model, whatever made them; None if there are none."""
     state = attached(model)
     if state is None and any(MASKS.of(tf_variable(each)) is not None for each in model.variables):
         state = MaskState(model)
@@ -52,9 +51,9 @@ def carry(model: Any) -> MaskState | None:
 
 
 def masks_in(model: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTable | None]:
-    """Gives the masks of some weights of a model, whoever made them; None if there are none.
+    """Returns a function for the masks of some weights, whatever made them; None if there are none.
 
-    It is asked at each step.
+    It is called at each step.
     """
     view = MaskTable(weights, MASKS)
     seen, found = -1, False
@@ -88,7 +87,7 @@ def check_concerns(masks: MaskState, variables: Iterable[Any], doing: str) -> No
 def left_behind(weights: Sequence[TFWeight]) -> list[str]:
     """Weights without masks that are zero where masks of another model prune, by name.
 
-    So `keras.models.clone_model` and `set_weights` leave them. Frozen values tell nothing: another
+    `keras.models.clone_model` and `set_weights` leave them so. Frozen values prove nothing: another
     model may begin with the same ones.
     """
     pruned = [(each.variable, ~each.kept.numpy()) for each in MASKS.all()]
@@ -105,5 +104,5 @@ def _zero_there(weight: TFWeight, variable: Any, where: Mask) -> bool:
     if variable.shape != weight.variable.shape:
         return False
     value = weight.read()
-    # Of zeros alone, such as a new bias, nothing can be known.
+    # All zeros, such as a new bias, prove nothing.
     return bool(value.any() and not value[where].any())

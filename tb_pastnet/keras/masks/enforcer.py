@@ -1,4 +1,4 @@
-"""Puts the masks of a model in force: in all updates to come, and in the steps of `fit` so far."""
+"""Enforces the masks of a model: in all future updates, and in the compiled steps of `fit`."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from tb_pastnet.keras.model.weights import shown
 
 
 class MaskEnforcer:
-    """Puts changes of masks in force once `enforces`; before, masks are only declared."""
+    """Enforces changes of masks once `enforces`; before, masks are only declared."""
 
     def __init__(self, model: Any, state: MaskState) -> None:
         patch_keras()
         self._model = model
         self._state = state
         self.enforces = False
-        # Weak, as a replaced optimizer's slots may be twice as large as the model.
+        # Weak, because a replaced optimizer's slots may be twice as large as the model.
         self._hooks: weakref.WeakSet[Hook] = weakref.WeakSet()
         self._latest: weakref.ref[Hook] | None = None
 
     def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
-        """Holds from now on, whoever updates the weights."""
+        """Enforces from now on, whatever updates the weights."""
         optimizers = optimizers_of(self._model) if optimizer is None else [optimizer]
         if not all(isinstance(each, keras.optimizers.Optimizer) for each in optimizers):
             raise InvalidArgument(
                 f"Could not hold the masks of {shown(self._model)}: expected a Keras optimizer, "
-                f"got {type(optimizer).__name__}. Pass the one that trains it, or only watch with "
+                f"got {type(optimizer).__name__}. Pass the one that trains it, or only audit with "
                 f"enforce=False."
             )
         for each in optimizers:
@@ -57,7 +57,7 @@ class MaskEnforcer:
                 self.enforce_now(masks)
 
     def optimizer(self) -> Any:
-        """The innermost optimizer that trains the model as far as is known, None without one."""
+        """The innermost known optimizer of the model, None without one."""
         compiled = getattr(self._model, "optimizer", None)
         if compiled is not None:
             return innermost(compiled)
@@ -67,7 +67,7 @@ class MaskEnforcer:
         return None if hook is None else hook.optimizer
 
     def enforce_now(self, masks: VariableMasks) -> None:
-        """Puts a change in force at once; no traced step knows of a variable's first masks."""
+        """Enforces a change; steps traced before a variable's first masks don't use them."""
         if not self.enforces:
             return
         masks.enforced = True
@@ -82,10 +82,10 @@ class MaskEnforcer:
             retrace([masks.variable])
 
     def clear_slots(self, variable: tf.Variable, where: Mask) -> None:
-        """Sets what optimizers keep of some elements to what it is for weights that are new."""
+        """Resets the optimizer slots of some elements to their initial values."""
         masks = self._state.storage_of(variable)
         for hook in () if masks is None else masks.hooks:
-            # Of Adagrad and Ftrl, which divide by it.
+            # For Adagrad and Ftrl, which divide by it.
             start = getattr(hook.optimizer, "initial_accumulator_value", 0.0)
             for name, slot in slots_of(hook.optimizer, variable).items():
                 value = float(start) if name == "_accumulators" else 0.0

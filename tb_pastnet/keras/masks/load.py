@@ -19,21 +19,21 @@ _WEIGHTS = "model.weights.h5"
 
 
 def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
-    """Loads a model as `keras.models.load_model` does, and the masks that were saved with it.
+    """Loads a model like `keras.models.load_model`, with the masks that were saved with it.
 
-    Whether masks and held values came back bit-identical is told by `Masks(model).resumed`; where
-    some didn't, it is logged as well.
+    `Masks(model).resumed` shows whether masks and held values were restored bit-identical;
+    differences are also logged.
 
     Args:
-        path: a .keras file, of ours or of a stock Keras; a file without masks gives none.
+        path: a .keras file, with or without masks.
         arguments: as for `keras.models.load_model`: custom_objects, compile, safe_mode.
 
     Returns:
-        The model. `pastnet.Masks(model)` finds its masks; they hold as soon as it trains.
+        The model. `pastnet.Masks(model)` finds its masks; they are enforced as soon as it trains.
 
     Raises:
         InvalidArgument: the file's masks are of other variables.
-        ValueError: from Keras, where the file can't be read.
+        ValueError: from Keras, if the file can't be read.
 
     Example:
         >>> import tempfile, numpy as np
@@ -59,7 +59,7 @@ def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
 
 
 def _stored(path: str) -> bytes | None:
-    """The masks in a saved model. Keras itself has passed over them, as the model had none yet."""
+    """The masks in a saved model. Keras itself has skipped them, because the model had none yet."""
     if tf.io.gfile.isdir(path):
         with tf.io.gfile.GFile(f"{path}/{_WEIGHTS}", "rb") as file:
             return _read(file)

@@ -1,8 +1,8 @@
-"""The masks of a model, kept beside it: saved with it, hidden from its variables.
+"""The masks of a model: saved with it, but not among its variables.
 
-What derives from Keras's Loss is saved in .keras and .weights.h5 files, and a PythonState in
-checkpoints of TensorFlow; but it is neither among a model's variables nor in the way of a stock
-Keras that loads the file.
+A subclass of Keras's Loss is saved in .keras and .weights.h5 files, and a PythonState in TensorFlow
+checkpoints. It is neither among a model's variables nor a problem for a plain Keras that loads the
+file.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ STORED = "masks"
 
 
 class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
-    """The masks of a model's variables: a view of those that its variables of now have.
+    """The masks of a model's variables: a view of its current variables' masks.
 
     Attributes:
-        keeper: what keeps the masks in force, None before there is anything.
+        keeper: the object that enforces the masks, None before there are any.
     """
 
     def __init__(self, model: Any) -> None:
         weights = network(model)
         MaskTable.__init__(self, weights.everything, MASKS, self._made)
         keras.losses.Loss.__init__(self, name="pastnet_masks")
-        # Trackers shall not look into it: check sums of a file, what they were compared to, keeper.
+        # Hidden from trackers: checksums of a file, what they were compared with, the keeper.
         self._loaded = SimpleNamespace(sums=None, resumed=None, keeper=None)
         self._seen = SimpleNamespace(model=model, variables=_variables(model))
         self.origin = weights.origin()
 
     def look(self) -> None:
-        """See `MaskTable`: layers may have come or gone."""
+        """See `MaskTable`: layers may have been added or removed."""
         seen, variables = self._seen, _variables(self._seen.model)
         if variables != seen.variables:
             seen.variables = variables
@@ -78,7 +78,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         super().write(name, kept, trainable)
 
     def _settle(self) -> None:
-        """Compares held values with those of a file that was loaded, and holds them as they are."""
+        """Compares held values with those of a loaded file, and holds them as they are."""
         saved, self._loaded.sums = self._loaded.sums, None
         if saved is None:
             return
@@ -96,21 +96,21 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
 
     @property
     def resumed(self) -> Resumed | None:
-        """What became of masks and held values when they were loaded; None if they weren't."""
+        """The result of loading masks and held values; None if none were loaded."""
         self.settle()
         resumed: Resumed | None = self._loaded.resumed
         return resumed
 
     def serialize(self) -> bytes:
-        """Masks and check sums of what is held, one bit an element and mask, before compression."""
+        """Masks and checksums of held values, one bit per element and mask, before compression."""
         if not tf.executing_eagerly():
-            # `tf.saved_model.save` asks while it builds a graph, and never brings it back.
+            # `tf.saved_model.save` calls this while it builds a graph, and never restores it.
             return b""
         self.look()
         return packed.save(self.origin, {name: self._saved(name) for name in self.masked})
 
     def deserialize(self, string_value: bytes) -> None:
-        """Reads what `serialize` wrote, maybe before the weights are loaded."""
+        """Reads what `serialize` wrote, possibly before the weights are loaded."""
         if not string_value:
             return
         self.look()
@@ -134,15 +134,15 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             got = "no such variable" if weight is None else f"shape {weight.shape}"
             raise InvalidArgument(
                 f"Could not load the masks of {name!r}: expected a variable of shape {shape}, as "
-                f"the file says, got {got} in the model. Load them into a model of the same "
-                f"structure."
+                f"in the file, got {got} in the model. Load them into a model of the same "
+                "structure."
             )
 
     def __deepcopy__(self, memo: object) -> None:
         raise InvalidArgument(
             f"Could not copy the masks of {shown(self._seen.model)}: expected a Keras model or "
             f"layer, got a {type(self._seen.model).__name__}. Copy its values into another one, "
-            f"and make Masks of that."
+            "and make Masks for that."
         )
 
     def save_own_variables(self, store: Any) -> None:
@@ -150,12 +150,12 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         store[STORED] = np.frombuffer(self.serialize(), np.uint8)
 
     def load_own_variables(self, store: Any) -> None:
-        """Reads the masks; a file without any, of a stock Keras, leaves them. Keras calls it."""
+        """Reads the masks; a file without any leaves them unchanged. Keras calls it."""
         if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
-            # An index, as h5py's data sets are not quite arrays.
+            # An index, because h5py's data sets are not quite arrays.
             self.deserialize(store[STORED][()].tobytes())
 
 
 def _variables(model: Any) -> list[int]:
-    """Tells whether a model has other variables than before; a mapping keeps its own."""
+    """Identifies the current variables of a model; a mapping's never change."""
     return [] if isinstance(model, Mapping) else [id(each) for each in model.variables]

@@ -1,4 +1,4 @@
-"""Masks on the single weights of a model that is built already."""
+"""Masks on the single weights of a built model."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ class Masks(MaskCommands):
     """Prunes and freezes single weights, or whole channels, of a model.
 
     Every element of a variable is free, frozen (held at its value) or pruned (held at zero), by two
-    masks, in which 1 lets through: `kept` (0 = pruned) and `trainable` (0 = frozen). What is held
-    stays bit-identical under every optimizer of Keras, of whichever model, its weight decay,
-    momentum, clipping, moving averages, gradient accumulation and loss scaling. Held gradients are
-    zeroed before clipping. Masks are of weights: this is a view of those that the model has now.
+    masks, in which 1 lets through: `kept` (0 = pruned) and `trainable` (0 = frozen). Frozen and
+    pruned weights stay bit-identical under every Keras optimizer, including its weight decay,
+    momentum, clipping, moving averages, gradient accumulation and loss scaling. Their gradients are
+    zeroed before clipping. Masks belong to weights: this is a view of the model's current ones.
 
-    A change takes effect at once, also in steps that are traced; after a variable's first mask a
-    step of your own has to be traced again, which `fit` does by itself. The masks are saved with
-    the model (.keras, .weights.h5, tf.train.Checkpoint), and copied and pickled with it;
-    `pastnet.load_model` brings them back.
+    A change takes effect at once, even in traced steps; after a variable's first mask your own step
+    has to be traced again, which `fit` does by itself. The masks are saved with the model (.keras,
+    .weights.h5, tf.train.Checkpoint), and copied and pickled with it; `pastnet.load_model` brings
+    them back.
 
     Under a MultiWorkerMirroredStrategy make them, and call what changes them, in every worker: what
-    would set other masks than another worker is an error, in all of them.
+    would set different masks in two workers is an error in all of them.
 
     Args:
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables. The
-            masks that it carries already are taken up.
+            masks that it already carries are used.
         optimizer: the Keras optimizer that trains it, whose slots `regrow` and `rewind` set. None:
             the one that it was compiled with, and those that have updated its weights.
-        enforce: False only declares the masks, to be watched by a Recorder and by `audit`: nothing
-            is written.
+        enforce: False only declares the masks, for a Recorder and `audit`: no weight is written.
 
     Attributes:
         kept: the kept mask of each variable by name, bool arrays; a copy at each access.
-        trainable: the trainable mask likewise. Pruned elements count as trainable.
+        trainable: the trainable mask of each variable, copies as well. Pruned elements count as
+            trainable.
         model: whose masks these are.
-        state: what a Recorder reads, and what is saved with the model.
+        state: the masks that a Recorder reads, and that are saved with the model.
 
     Raises:
-        InvalidArgument: the model isn't built, or the optimizer is none of Keras.
+        InvalidArgument: the model isn't built, or the optimizer isn't a Keras one.
         UnsupportedBackend: Keras doesn't run on TensorFlow.
 
     Example:
@@ -88,27 +88,27 @@ class Masks(MaskCommands):
         return rewind.take(self.state, self._enforcer.optimizer())
 
     def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
-        """Goes back to a snapshot, with the masks of now.
+        """Goes back to a snapshot, with the current masks.
 
-        "weights" (Frankle et al., 1903.01611): surviving weights are bit-identical to those of the
+        "weights" (Frankle et al., 1903.01611): remaining weights are bit-identical to those of the
         snapshot; pruned ones stay zero and frozen ones at their values. Statistics such as those of
         BatchNormalization go back as well, and so do the optimizer's slots, iterations and learning
-        rate; slots of pruned weights are zero, and all are where the optimizer is another one.
+        rate; slots of pruned weights are zero, and all slots are if the optimizer is another one.
 
-        "learning_rate" (Renda et al., 2003.02389): only iterations and learning rate go back, so
-        that a schedule replays; weights, statistics and slots stay.
+        "learning_rate" (Renda et al., 2003.02389): only iterations and learning rate go back, so a
+        schedule replays; weights, statistics and slots stay.
 
         Seeds of random layers stay in both.
 
         Args:
-            snapshot: as from `snapshot()`, of a model of the same structure.
+            snapshot: from `snapshot()`, of a model of the same structure.
             what: "weights" or "learning_rate".
 
         Returns:
             What was set back.
 
         Raises:
-            InvalidArgument: the snapshot is of another model, or `what` is another word.
+            InvalidArgument: the snapshot is of another model, or `what` is invalid.
         """
         rewound = rewind.rewind(self.state, self._enforcer.optimizer(), snapshot, what)
         for masks in self.state.masked.values():
@@ -116,10 +116,10 @@ class Masks(MaskCommands):
         return rewound
 
     def audit(self, step: int | None = None) -> list[Violation]:
-        """Compares what is held bitwise with what it was when it was held, and tells what moved.
+        """Compares held weights bitwise with the values at which they were held.
 
         A Recorder does so at each record; this is for training without one. The first call, best
-        before training, begins to gather what later ones know of causes.
+        made before training, starts collecting the facts from which later calls find causes.
 
         Args:
             step: of the training, for the report. None: the optimizer's `iterations`.
@@ -134,7 +134,7 @@ class Masks(MaskCommands):
         self.state.look()
         weights = self.state.weights
         if not self._audits or self._audits[-1][0] is not weights:
-            # Of the layers that there are now.
+            # Of the current layers.
             audit = audit_of(self.model, [*weights.values()], lambda: self.state, self._optimizer)
             self._audits.append((weights, audit))
         self._audits[-1][1].check(step or 0)
@@ -142,5 +142,5 @@ class Masks(MaskCommands):
 
     @property
     def resumed(self) -> Resumed | None:
-        """What of masks and held values is as it was saved; None if nothing was loaded."""
+        """Which masks and held values match those saved; None if nothing was loaded."""
         return self.state.resumed

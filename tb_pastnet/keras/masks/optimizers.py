@@ -1,13 +1,13 @@
-"""Optimizers of Keras: what they keep of a variable, and the hook that holds masks.
+"""Keras optimizers: their slots of a variable, and the hook that enforces masks.
 
-The hook stands on the `apply` of the class of all optimizers, so that whoever updates a variable
-finds its masks. After each update it puts back what is held; loss scaling, gradient accumulation,
-clipping, weight decay, constraints and moving averages all lie inside. Held gradients are zeroed
-before they are clipped. That is exact for every optimizer of Keras, where masking gradients alone
-lets momentum, weight decay and averages through.
+The hook is on `apply` of the base class of all optimizers, so every update of a variable uses its
+masks. After each update it restores held weights; loss scaling, gradient accumulation, clipping,
+weight decay, constraints and moving averages all happen inside. Held gradients are zeroed before
+they are clipped. That is exact for every Keras optimizer, while masking only gradients lets
+momentum, weight decay and averages through.
 
 Keras has no public way from a variable to its slots. They are the optimizer's lists with one entry
-for each variable, found by their length and shapes, so that a new optimizer's are found as well.
+for each variable, found by length and shapes: this works for new optimizers as well.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Hook:
         with tf.init_scope(), optimizer._distribution_strategy.scope():
             self.applied = self._counter("applied")
             self.generation = self._counter("generation")
-        # Keras would save the hook with the optimizer if it saw it.
+        # Keras would save the hook with the optimizer if it were tracked.
         setattr(optimizer, _MARK, SimpleNamespace(hook=self))
 
     @staticmethod
@@ -55,7 +55,7 @@ class Hook:
 
 
 def holding(original: Callable[..., None]) -> Callable[..., None]:
-    """The `apply` of all optimizers, with what is held put back after it."""
+    """The `apply` of all optimizers, which then restores held weights."""
 
     @functools.wraps(original)
     def apply(
@@ -65,7 +65,7 @@ def holding(original: Callable[..., None]) -> Callable[..., None]:
         variables = trained
         if trainable_variables is not None:
             variables = trainable_variables = list(trainable_variables)
-        # An overwriting average writes all variables, also those without a gradient.
+        # An overwriting average writes all variables, including those without a gradient.
         moved = {id(m): m for m in map(_enforced, [*variables, *trained]) if m is not None}
         if not moved and hook_of(self) is None:
             original(self, grads, trainable_variables)
@@ -73,7 +73,7 @@ def holding(original: Callable[..., None]) -> Callable[..., None]:
         hook = install(self)
         grads = list(grads)
         through = {key: tf.convert_to_tensor(masks.through) for key, masks in moved.items()}
-        # Not strict: Keras has an error of its own for too few gradients.
+        # Not strict: Keras has its own error for too few gradients.
         for number, (gradient, variable) in enumerate(zip(grads, variables, strict=False)):
             masks = _enforced(variable)
             if masks is not None and gradient is not None:
@@ -110,7 +110,7 @@ def _restore(
 
 
 def install(optimizer: keras.optimizers.Optimizer) -> Hook:
-    """The hook of an innermost optimizer, made where there is none."""
+    """The hook of an innermost optimizer, made if there is none."""
     if hook_of(optimizer) is None:
 
         def make(_strategy: Any) -> None:
@@ -124,7 +124,7 @@ def install(optimizer: keras.optimizers.Optimizer) -> Hook:
 def merged(
     action: Callable[..., None], optimizer: keras.optimizers.Optimizer, *arguments: Any
 ) -> None:
-    """Does what can't be done in a replica of a distribution strategy, such as making variables."""
+    """Runs what can't run in a replica of a distribution strategy, such as making variables."""
     strategy = optimizer._distribution_strategy
     if tf.distribute.in_cross_replica_context():
         action(strategy, *arguments)
@@ -139,9 +139,9 @@ def hook_of(optimizer: keras.optimizers.Optimizer) -> Hook | None:
 
 
 def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> dict[str, Any]:
-    """A variable's slots of its shape, but its moving average, by their list's name ("_momentums").
+    """A variable's slots of its shape, except its moving average, by list name ("_momentums").
 
-    {} where the optimizer isn't built or doesn't train the variable.
+    {} if the optimizer isn't built or doesn't train the variable.
     """
     return {
         name: slot

@@ -1,4 +1,4 @@
-"""The methods of Keras that masks have to know of: those that update, compile, save and copy.
+"""The Keras methods that masks patch: those that update, compile, save and copy.
 
 They are patched once, when the first masks are made in a process.
 """
@@ -20,12 +20,12 @@ from tb_pastnet.record.failures import LOGGER
 
 @functools.cache
 def patch_keras() -> None:
-    """Holds masks in all updates of this process, and lets models and their copies carry them."""
+    """Enforces masks in all updates of this process, and attaches them to models and copies."""
     keras.optimizers.Optimizer.apply = holding(keras.optimizers.Optimizer.apply)
     for name in ("make_train_function", "save", "save_weights"):
         setattr(keras.Model, name, _carrying(getattr(keras.Model, name)))
     keras.layers.Layer.__reduce__ = _reducing(keras.layers.Layer.__reduce__)
-    # Of those that are compiled already.
+    # Those that are already compiled.
     TRACED.update(each for each in gc.get_objects() if issubclass(type(each), keras.Model))
 
 
@@ -36,8 +36,8 @@ def _carrying(original: Callable[..., Any]) -> Callable[..., Any]:
             TRACED.add(self)
             carry(self)
         except Exception as error:
-            # Whoever trains or saves goes on: it isn't said that the model has masks of its own.
-            LOGGER.warning("Could not let a model carry the masks of its weights: %s", error)
+            # Training or saving continues: the model may not even have masks.
+            LOGGER.warning("Could not attach the masks of its weights to a model: %s", error)
         return original(self, *args, **kwargs)
 
     return method

@@ -1,4 +1,4 @@
-"""Prunes while Keras's `fit` trains, as a schedule says."""
+"""Prunes during Keras's `fit`, by a schedule."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ from tb_pastnet.keras.versions import check_model
 class PruningCallback(keras.callbacks.Callback):
     """Prunes the smallest weights step by step.
 
-    Place it before `PastNetCallback` in `callbacks=[…]`: Keras calls them in order, so that a
+    Place it before `PastNetCallback` in `callbacks=[…]`: Keras calls them in order, so a
     record shows the masks of its own step.
 
-    It prunes after the batches whose number is a multiple of `every`, and after that of the
-    schedule's end; at step 0 before the first batch. Under `steps_per_execution=k` it prunes at the
-    end of the execution in which such a step lies. Steps are the optimizer's, counted in batches,
-    so that a resumed training goes on where it stopped, and prunes at once where its end has
-    passed.
+    It prunes after batches whose number is a multiple of `every`, and after the last step of the
+    schedule; at step 0 before the first batch. Under `steps_per_execution=k` it prunes at the end
+    of the execution with such a step. Steps are the optimizer's, counted in batches, so a resumed
+    training continues where it stopped, and prunes at once if the end has passed.
 
     Args:
         masks: `pastnet.Masks` of the model.
         schedule: `PolynomialDecay` or `OneShot`.
-        every: batches from pruning to pruning.
+        every: the number of batches between prunings.
         scope: "global" or "layer", as in `Masks.prune_smallest`.
-        structured: whether whole channels are pruned, likewise.
-        variables: which, likewise.
+        structured: whether whole channels are pruned, as in `Masks.prune_smallest`.
+        variables: which variables, as in `Masks.prune_smallest`.
 
     Raises:
-        InvalidArgument: an argument can't be used. Pruning itself raises in `fit` what
-            `Masks.prune_smallest` raises.
+        InvalidArgument: an argument is invalid. Errors of `Masks.prune_smallest` are raised in
+            `fit`.
 
     Example:
         >>> import numpy as np
@@ -90,14 +89,14 @@ class PruningCallback(keras.callbacks.Callback):
         self._started = False
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Remembers where an execution begins; before the first, prunes what is due."""
+        """Remembers where an execution begins; before the first, prunes if it is due."""
         self._begin = batch
         if not self._started:
             self._started = True
             self._start()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Prunes where that is due."""
+        """Prunes if it is due."""
         start = self._count.step
         self._count.advance(self.model, batch - self._begin + 1)
         self._prune(start)
@@ -108,7 +107,7 @@ class PruningCallback(keras.callbacks.Callback):
 
     def _start(self) -> None:
         if self._count.begin(self.model, going_on=self._counted is self.model):
-            # Other weights, or older ones: their masks may lack what was pruned.
+            # Other weights, or older ones: their masks may lack pruned weights.
             self._sparsity = 0.0
         self._counted = self.model
         if isinstance(self._masks, Masks):

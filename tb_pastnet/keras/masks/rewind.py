@@ -1,4 +1,4 @@
-"""Snapshots of a training, and rewinding to one: weights, or the learning rate alone."""
+"""Snapshots of a training, and rewinding to one: weights, or only the learning rate."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _HEAD = "head"
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A state of a training to come back to, in the memory of the host.
+    """A state of a training to return to, in the memory of the host.
 
     Attributes:
-        weights: the values of all floating variables by id, statistics too.
-        optimizer: the values of the optimizer's variables in their order; none where it wasn't
-            built, so that its slots were all zero.
+        weights: the values of all floating variables by id, including statistics.
+        optimizer: the values of the optimizer's variables in their order; none if it wasn't built,
+            when all slots were zero.
         step: the optimizer's `iterations`.
         origin: equal in runs whose weights come from the same initial values.
 
@@ -52,7 +52,7 @@ class Snapshot:
     origin: str
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it into a file of NumPy's arrays, whose name ends with `.npz` by custom."""
+        """Writes it into a file of NumPy arrays, usually named `*.npz`."""
         head = json.dumps({"weights": list(self.weights), "step": self.step, "origin": self.origin})
         arrays: dict[str, Array] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
         arrays |= {f"weight_{number}": value for number, value in enumerate(self.weights.values())}
@@ -66,7 +66,7 @@ class Snapshot:
         """Reads what `save` wrote.
 
         Raises:
-            InvalidArgument: the file holds something else.
+            InvalidArgument: the file isn't a snapshot.
         """
         try:
             with np.load(Path(path), allow_pickle=False) as stored:
@@ -74,8 +74,8 @@ class Snapshot:
             head = json.loads(arrays.pop(_HEAD).tobytes())
         except (ValueError, KeyError, EOFError) as error:
             raise InvalidArgument(
-                f"Could not load a snapshot from {os.fspath(path)!r}: expected a file that "
-                f"Snapshot.save wrote, got something else ({error}). Check the path."
+                f"Could not load a snapshot from {os.fspath(path)!r}: expected a file written by "
+                f"Snapshot.save, got another one ({error}). Check the path."
             ) from error
         weights = {name: arrays[f"weight_{number}"] for number, name in enumerate(head["weights"])}
         count = len(arrays) - len(weights)
@@ -84,15 +84,15 @@ class Snapshot:
 
 
 class Rewound(NamedTuple):
-    """What `Masks.rewind` did.
+    """The result of `Masks.rewind`.
 
     Attributes:
-        weights: how many weights were set back; 0 for the learning rate alone.
+        weights: how many weights were set back; 0 for only the learning rate.
         held: how many stayed as they were, pruned or frozen.
         statistics: how many variables of statistics were set back.
-        slots: "snapshot" where the optimizer's slots were set back, "zero" where they were set to
-            zero, as the snapshot has none of this optimizer, "kept" where they stayed.
-        step: from and to which of the optimizer's `iterations`.
+        slots: "snapshot" if the optimizer's slots were set back, "zero" if they were set to zero
+            because the snapshot has none of this optimizer, "kept" if they stayed.
+        step: the optimizer's `iterations` before and after.
     """
 
     weights: int
@@ -117,7 +117,7 @@ def take(state: MaskState, optimizer: keras.optimizers.Optimizer | None) -> Snap
 def rewind(
     state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot, what: str
 ) -> Rewound:
-    """Goes back to a snapshot, as `Masks.rewind` says."""
+    """Goes back to a snapshot, see `Masks.rewind`."""
     _check(state, snapshot, what)
     start = _step(optimizer)
     if what == LEARNING_RATE:
@@ -160,7 +160,7 @@ def _rewind_slots(
 
 
 def _rewind_clock(optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot) -> None:
-    """Sets back the steps, so that a schedule replays, and a learning rate that is a variable."""
+    """Sets back the steps, so a schedule replays, and a learning rate that is a variable."""
     if optimizer is None:
         return
     optimizer.iterations.assign(snapshot.step)
@@ -178,7 +178,7 @@ def _check(state: MaskState, snapshot: Snapshot, what: str) -> None:
     if what not in (WEIGHTS, LEARNING_RATE):
         raise InvalidArgument(
             f"Could not rewind: expected what= {WEIGHTS!r} or {LEARNING_RATE!r}, got {what!r}. "
-            f"'weights' sets back surviving weights, 'learning_rate' the schedule alone."
+            f"'weights' sets back remaining weights, 'learning_rate' only the schedule."
         )
     if not isinstance(snapshot, Snapshot):
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""The steps that `fit` has compiled, to be traced again where they don't know of new masks."""
+"""The compiled steps of `fit`, traced again if they lack new masks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRACED: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def retrace(variables: Iterable[tf.Variable]) -> None:
-    """Lets `fit` trace again the steps that may update variables. An own step its owner traces."""
+    """Makes `fit` trace steps again that may update variables. Your own steps are up to you."""
     ids = set(map(id, variables))
     for model in list(TRACED):
         if getattr(model, "train_function", None) is None:

@@ -1,8 +1,8 @@
-"""One variable's masks, and what holds its elements through an update of any optimizer.
+"""One variable's masks, which hold its elements through an update of any optimizer.
 
-An element is free, frozen (held at its value) or pruned (held at zero). Two boolean variables say
-which: kept, and through for the free ones. They are variables, not tensors, so that a change is
-seen by every step that is traced already.
+An element is free, frozen (held at its value) or pruned (held at zero). Two boolean variables
+define which: kept, and through for the free ones. They are variables, not tensors, so a change
+reaches steps that are already traced.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from tb_pastnet.keras.strategies import scope_of
 from tb_pastnet.record.masks.mask_table import MaskRegistry
 
 MASKS = MaskRegistry()
-"""Of all variables in this process: whoever updates one finds its masks here."""
+"""Of all variables in this process: every update looks up masks here."""
 
 _MARK = "_pastnet_masks"
 
 _SMALL = 1 << 16
-"""Elements up to which a constant of zeros is worth its memory: broadcasting one is slower."""
+"""Elements up to which a constant of zeros is worth its memory: broadcasting is slower."""
 
 
 class VariableMasks:
-    """The masks of one variable, and the values that its held elements have.
+    """The masks of one variable, and the values of its held elements.
 
-    Updates put back what is `held`: zero where pruned, the value of then where frozen; elsewhere it
-    means nothing. It is None before anything is frozen. `hooks` are those of the optimizers that
-    update the variable; `fresh` is whether older traces lack something that is there now.
+    Updates restore `held`: zero where pruned, the value at freezing where frozen; elsewhere it has
+    no meaning. It is None before anything is frozen. `hooks` are those of the optimizers that
+    update the variable; `fresh` is whether older traces lack a new part.
     """
 
     def __init__(self, variable: tf.Variable, *, enforced: bool = True) -> None:
@@ -42,7 +42,7 @@ class VariableMasks:
         self.fresh = True
         self.held: Any = None
         self.hooks: weakref.WeakSet[Any] = weakref.WeakSet()
-        # What was held before it was set by hand: an audit tells of that.
+        # The held values before they were set by hand, for an audit.
         self._before: Any = None
         shape = variable.shape
         size = shape if shape.num_elements() <= _SMALL else ()
@@ -50,7 +50,7 @@ class VariableMasks:
         with tf.init_scope(), scope_of(variable):
             self.kept = tf.Variable(np.ones(shape, bool), trainable=False, name="kept")
             self.through = tf.Variable(np.ones(shape, bool), trainable=False, name="through")
-        # They live as long as the variable.
+        # They last as long as the variable.
         setattr(variable, _MARK, self)
         tell_assignments(variable, self.let_be)
 
@@ -60,7 +60,7 @@ class VariableMasks:
         return kept, self.through.numpy() | ~kept
 
     def write(self, kept: Mask, trainable: Mask) -> None:
-        """Sets both masks. What is frozen only now is held at its current value."""
+        """Sets both masks. Newly frozen elements are held at their current values."""
         frozen = kept & ~trainable
         if self.held is not None or frozen.any():
             already = self._frozen() & frozen
@@ -72,21 +72,21 @@ class VariableMasks:
 
     @property
     def expected(self) -> Any:
-        """What held elements were before anyone set them by hand; None: all are zero."""
+        """The values of held elements before they were set by hand; None: all are zero."""
         return self.held if self._before is None else self._before
 
     def put_back(self) -> None:
-        """Sets what is held to what it should be."""
+        """Restores held elements."""
         self.restore(self.variable, tf.convert_to_tensor(self.through), self.held_now())
 
     def let_be(self) -> None:
-        """Takes what is frozen as it was set by hand: an update shall not undo a loading."""
+        """Accepts frozen elements as set by hand: an update must not undo loading."""
         if self._before is None and self.held is not None:
             self._before = self.held.numpy()
         self._hold(self._frozen())
 
     def refer_anew(self) -> None:
-        """Takes what is frozen at its current value, as after weights were loaded."""
+        """Freezes at current values, for example after weights were loaded."""
         self._before = None
         self._hold(self._frozen())
 
@@ -95,7 +95,7 @@ class VariableMasks:
         return frozen
 
     def _hold(self, frozen: Mask, already: Mask | None = None) -> None:
-        """Holds what is frozen at its current value, but what was frozen already."""
+        """Freezes elements at their current values, except those already frozen."""
         if self.held is None:
             if not frozen.any():
                 return
@@ -110,7 +110,7 @@ class VariableMasks:
         return tf.where(frozen, tf.convert_to_tensor(self.variable), self._zeros)
 
     def mask_gradient(self, gradient: tf.Tensor, through: tf.Tensor) -> Any:
-        """The gradient with zeros at what is held, also NaN; `through` is read once for many."""
+        """The gradient with zeros at held elements, even for NaN; `through` is read once."""
         if isinstance(gradient, tf.IndexedSlices):
             zero = tf.zeros((), gradient.values.dtype)
             values = tf.where(tf.gather(through, gradient.indices), gradient.values, zero)
@@ -118,12 +118,12 @@ class VariableMasks:
         return tf.where(through, gradient, tf.cast(self._zeros, gradient.dtype))
 
     def held_now(self) -> Any:
-        """What an update puts back, a tensor; a scalar zero may stand for a large one."""
+        """The values that an update restores, a tensor; a scalar zero may stand for a large one."""
         return tf.convert_to_tensor(self._zeros if self.held is None else self.held)
 
     @staticmethod
     def restore(variable: tf.Variable, through: tf.Tensor, held: tf.Tensor) -> None:
-        """Puts back what is held, as from `held_now`, in the variable or in its moving average."""
+        """Restores held values, from `held_now`, in the variable or its moving average."""
         # A product would spread NaN.
         value = tf.where(through, tf.convert_to_tensor(variable), held)
         variable.assign(value, read_value=False)

@@ -1,8 +1,8 @@
-"""Past copies as TensorFlow variables, and a TensorFlow function that compares with them.
+"""Past copies as TensorFlow variables, and a TensorFlow function for the comparison.
 
-Weights stay on their device. It computes what `core.statistics.channel_statistics` defines. float32
-squares vanish below 1e-19 and overflow above 1e19, so the function also says for which channels its
-result can't be trusted: those few, and all with NaN or infinity, are computed again by the
+Weights stay on their device. The function computes `core.statistics.channel_statistics`. Squares in
+float32 vanish below 1e-19 and overflow above 1e19. So the function also returns for which channels
+its result may be wrong. Those few, and all with NaN or infinity, are computed again by the
 definition itself.
 
 Small variables of one shape are stacked, which halves the cost of networks with many of them.
@@ -62,7 +62,7 @@ class Stack(NamedTuple):
 
 
 def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]:
-    """Puts variables together that can be measured together."""
+    """Groups variables that can be measured together."""
     groups: dict[Any, list[int]] = {}
     for number, (variable, axis) in enumerate(zip(variables, axes, strict=True)):
         small = axis.channels * axis.elements <= STACK_ELEMENTS
@@ -75,14 +75,14 @@ def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]
 
 
 class TensorCopies:
-    """Past copies where the variables are. `ArrayCopies` has the same face."""
+    """Past copies on the variables' devices, with the interface of `ArrayCopies`."""
 
     def __init__(self, stacks: Sequence[Stack], runner: Runner, rate: LearningRate) -> None:
         self._stacks = tuple(stacks)
         self._runner = runner
         self._rate = rate
         self._copies = [runner.variable(stack.read, "pastnet_copy") for stack in self._stacks]
-        # Found where they are current: of past values they are the same each time.
+        # Computed while values are current: for past values they stay the same.
         self._norms = [runner.variable(stack.norm, "pastnet_norm") for stack in self._stacks]
         self._tiny = np.concatenate([np.full(stack.channels, _tiny(stack)) for stack in stacks])
         self._take = runner.function(self._assign_all)
@@ -108,7 +108,7 @@ class TensorCopies:
         return result
 
     def past(self) -> list[Any]:
-        """The past values: a tensor a variable. Later copies leave them as they are."""
+        """The past values: one tensor per variable. Later copies leave them as they are."""
         if self._give is None:
             self._give = self._runner.function(self._apart)
         return list(self._give())
@@ -140,7 +140,7 @@ class TensorCopies:
             _Sides(_exact(value), _exact(copy.read_value()), norm.read_value(), stack.axis)
             for stack, value, (copy, norm) in zip(self._stacks, values, past, strict=True)
         ]
-        # All channels at once from here on: what counts is how many operations there are.
+        # All channels at once from here on: the number of operations matters.
         wide = tf.float64 if any(side.norm.dtype == tf.float64 for side in sides) else tf.float32
         rows = tf.concat([tf.cast(side.rows(), wide) for side in sides], axis=1)
         hidden = tf.concat([side.hidden() for side in sides], 0)
@@ -150,7 +150,7 @@ class TensorCopies:
     def _compare_and_assign(self) -> list[Any]:
         values = self._read()
         rows, suspect, norms = self._rows(values)
-        # Where some channels have to be computed again, the past values are still needed.
+        # If some channels have to be computed again, the past values are still needed.
         done = tf.cond(
             tf.reduce_any(suspect),
             lambda: tf.constant(True),
@@ -202,7 +202,7 @@ class _Sides:
             current = _hidden(self._current, self.norm, self._axis)
             return current | _hidden(self._past, self._past_norm, self._axis)
 
-        # Of each stack alone: one channel of zeros shouldn't let all weights be looked at.
+        # For each stack separately: one channel of zeros shouldn't make all weights be read.
         hidden = tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
         return _in_order(hidden[tf.newaxis], self._axis)[0]
 
@@ -213,7 +213,7 @@ def _exact(values: Tensor) -> Any:
 
 
 def _norm(values: Tensor, axis: ChannelAxis) -> Any:
-    # Of a single element it is its magnitude.
+    # For a single element it is its magnitude.
     return tf.abs(_reduced(tf.math.reduce_euclidean_norm, values, axis))
 
 
@@ -247,7 +247,7 @@ def _suspect(rows: Tensor, tiny: Floats) -> Any:
 
 
 def _hidden(values: Tensor, norm: Tensor, axis: ChannelAxis) -> Any:
-    """Channels of norm 0 with an element that isn't: by its bits, as subnormals compare as 0."""
+    """Channels of norm 0 with an element that isn't 0, by its bits: subnormals compare as 0."""
     bits = tf.bitcast(values, tf.int64 if values.dtype == tf.float64 else tf.int32)
     magnitude = tf.bitwise.left_shift(bits, tf.ones_like(bits))
     nonzero = tf.reduce_any(tf.not_equal(magnitude, 0), _over(axis))

@@ -1,4 +1,4 @@
-"""Learning rates, from whatever a user has at hand."""
+"""Learning rates, from any source that a user passes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ UNKNOWN = float("nan")
 
 
 class LearningRate:
-    """Gives the learning rate of a step, NaN where none is known.
+    """Returns the learning rate of a step, NaN if unknown.
 
-    Where one variable holds it, that is read in the same call as the weights, where it costs
-    nothing more. Without a source, the rate is that of the optimizer the model is compiled with; of
-    a model that holds several, or where several are given, that of all that make steps, where it is
-    the same.
+    If one variable holds it, that is read in the same call as the weights, for free. Without a
+    source, it is the rate of the optimizer that the model is compiled with. With several optimizers
+    it is that of all that make steps, if they have the same.
     """
 
     def __init__(self, source: RateSource = UNKNOWN, model: Model = None) -> None:
@@ -61,7 +60,7 @@ class LearningRate:
         return [tf.reshape(tf.cast(tf.convert_to_tensor(self._variable), tf.float32), ())]
 
     def hear(self, values: Iterable[Any]) -> None:
-        """Takes note of what was read; it is used once, as the next time it may be another."""
+        """Stores a read value; it is used once, because it may change."""
         for value in values:
             self._heard = float(value)
 
@@ -88,11 +87,11 @@ class LearningRate:
         return source() if callable(source) and not hasattr(source, "dtype") else source
 
     def _optimizers(self) -> Mapping[str, Any]:
-        """Several, by name; of a source that is no optimizer, or one, none."""
+        """Several optimizers, by name; none for a single one or another source."""
         if self._source is None:
             return named_optimizers(self._model)
         given = self._source if isinstance(self._source, list | tuple) else ()
-        # A user may have given one name to several.
+        # Several may have the same name.
         return {f"{each.name}/{number}": each for number, each in enumerate(given)}
 
     def _stepping(self) -> dict[str, Any]:
@@ -101,7 +100,7 @@ class LearningRate:
 
 
 def _used(optimizer: Any) -> Any:
-    """The rate of an optimizer's last update; where it follows a schedule it tells the next."""
+    """The rate of an optimizer's last update; with a schedule, the optimizer holds the next one."""
     inner = innermost(optimizer)
     schedule = getattr(inner, "_learning_rate", None)
     if not isinstance(schedule, Schedule):
@@ -110,6 +109,6 @@ def _used(optimizer: Any) -> Any:
 
 
 def _common(optimizers: Iterable[Any]) -> float:
-    """The rate of all of them; NaN where they have several."""
+    """The common rate of all; NaN if they differ."""
     rates = {float(tf.convert_to_tensor(_used(each))) for each in optimizers}
     return rates.pop() if len(rates) == 1 else UNKNOWN

@@ -1,4 +1,4 @@
-"""Where code of TensorFlow is run: eagerly, here; or by a session, see `v1.graph.session`."""
+"""Runs TensorFlow code: eagerly here, or by a session, see `v1.graph.session`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from tb_pastnet.keras.strategies import outside_strategy
 class Runner:
     """Makes variables, and functions of TensorFlow code, that run eagerly.
 
-    Code that is given to it works eagerly and in a graph alike: it reads variables by
+    The code has to work eagerly and in a graph: it reads variables by
     `tf.convert_to_tensor` and `read_value`, and writes them by `assign(…, read_value=False)`.
     """
 
     def variable(self, build: Callable[[], Any], name: str) -> Any:
-        """A variable that isn't trained, as `build` gives; in a graph without a value as yet."""
+        """An untrained variable with the value of `build`; in a graph still without a value."""
         with tf.init_scope():
             value = build()
             return outside_strategy(lambda: tf.Variable(value, trainable=False, name=name))
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
-        """Runs code that gives a tensor, or a list of them; compiled by its first call."""
+        """Runs code that returns a tensor, or a list of them; compiled by its first call."""
 
-        # Looked up once: `tf.function` looks at each call which of its traces fits, which costs
-        # much where hundreds of variables are captured, and warns of tracing too often where there
-        # are several recorders.
+        # Looked up once: `tf.function` searches its traces at each call, which is slow with
+        # hundreds of captured variables, and warns of tracing too often with several recorders.
         @cache
         def compiled() -> Callable[[], Any]:
             return _quick(tf.function(build, autograph=False).get_concrete_function())
@@ -40,7 +39,7 @@ class Runner:
         return run
 
     def fetch(self, build: Callable[[], Any]) -> Callable[[], Any]:
-        """Likewise, but the result is of arrays."""
+        """The same, but returns arrays."""
         compiled = self.function(build)
 
         def fetched() -> Any:
@@ -53,8 +52,8 @@ class Runner:
 
 
 def _quick(function: Any) -> Callable[[], Any]:
-    """Runs a function as a single operation, where all that it reads is on one processor."""
-    # What else a call does, for gradients, takes longer than to read a dozen variables.
+    """Runs a function as a single operation, if everything that it reads is on one processor."""
+    # The rest of a call, for gradients, takes longer than reading a dozen variables.
     captured = function.captured_inputs
     if len({source.device for source in captured}) != 1 or "CPU" not in captured[0].device:
         return function  # type: ignore[no-any-return]

@@ -16,11 +16,11 @@ _ON_THE_WAY = ("keras.src.backend.common.", "keras.src.backend.tensorflow.core",
 
 
 def _nothing() -> None:
-    """Tells nobody."""
+    """Does nothing."""
 
 
 class _Counted:
-    """Stands for a method of one variable. An object, so that a deep copy binds to its own."""
+    """Wraps a method of one variable. An object, so a deep copy binds to its own variable."""
 
     def __init__(self, method: Any) -> None:
         self._method = method
@@ -29,7 +29,7 @@ class _Counted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         assigned = self._method(*args, **kwargs)
-        # Whatever fails here, it isn't the user's assignment.
+        # A failure here must not break the user's assignment.
         with suppress(Exception):
             if tf.executing_eagerly() and _by_hand(sys._getframe(1)):
                 self.count += 1
@@ -38,7 +38,7 @@ class _Counted:
 
 
 def _by_hand(caller: FrameType | None) -> bool:
-    """Whether code of a user or of a layer called, maybe by way of a keras.Variable."""
+    """Whether a user's or layer's code called, possibly through a keras.Variable."""
     while caller is not None:
         module = str(caller.f_globals.get("__name__"))
         if not module.startswith(_ON_THE_WAY):
@@ -48,15 +48,15 @@ def _by_hand(caller: FrameType | None) -> bool:
 
 
 def assignments(variable: tf.Variable) -> int:
-    """How often `assign`, `set_weights` or loading set it eagerly since this was asked first.
+    """How often `assign`, `set_weights` or loading set it eagerly since the first call of this.
 
-    Updates by an optimizer of Keras don't count, nor does a variable that takes no attributes.
+    Updates by a Keras optimizer don't count, nor does a variable that takes no attributes.
     """
     return sum(method.count for method in _counted(variable))
 
 
 def tell_assignments(variable: tf.Variable, tell: Callable[[], None]) -> None:
-    """Calls a function after each of these from now on."""
+    """Calls a function after each later assignment."""
     for method in _counted(variable):
         method.tell = tell
 

@@ -1,7 +1,7 @@
 """The weight that a layer with LoRA matrices computes with: base + alpha / rank · A B.
 
-Hu et al. 2021, arXiv:2106.09685. Keras keeps base, A and B apart, and none of them tells whether
-the layer learns: the base is frozen, and so would be its picture.
+Hu et al. 2021, arXiv:2106.09685. Keras stores base, A and B separately, and none of them shows
+whether the layer learns: the base is frozen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAMES = ("kernel", "embeddings")
 
 
 class LoraWeight:
-    """The effective weight of a layer, which is read and never set."""
+    """The read-only effective weight of a layer."""
 
     def __init__(self, layer: keras.layers.Layer, name: str, base: tf.Variable) -> None:
         self._layer, self._name = layer, name
@@ -32,16 +32,16 @@ class LoraWeight:
         return self._layer.trainable and any(part.trainable for part in parts)
 
     def numpy(self) -> Any:
-        """The value now, as an array."""
+        """The current value, as an array."""
         return tf.convert_to_tensor(self).numpy()
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
-        value = getattr(self._layer, self._name)  # Keras adds A B where there are any
+        value = getattr(self._layer, self._name)  # Keras adds A B if there are any
         return tf.convert_to_tensor(value, dtype, name=name)
 
 
 def with_effective(entries: Iterable[Found]) -> Iterator[Found]:
-    """Behind the base of each layer with LoRA matrices, the effective weight: `lora_kernel`."""
+    """Adds the effective weight, `lora_kernel`, after the base of each layer with LoRA matrices."""
     for entry in entries:
         yield entry
         if entry.name not in NAMES or not getattr(entry.owner, "lora_enabled", False):

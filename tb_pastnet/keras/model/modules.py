@@ -77,7 +77,7 @@ def _of_entry(name: str, value: TensorLike) -> Found:
 
 
 def _plain(layer: str, name: str, variable: Variable, holder: Any, module: Model) -> Found:
-    # A tf.Variable says at its creation whether it is trained, a Keras layer may change its mind.
+    # A tf.Variable's flag is fixed at creation, a Keras layer's may change.
     fixed = holder is variable and not variable.trainable
     return Found(
         layer=layer,

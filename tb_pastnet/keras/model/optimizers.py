@@ -1,4 +1,4 @@
-"""Which optimizers train a model."""
+"""The optimizers of a model."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def optimizers_of(model: Model) -> list[Any]:
 
 
 def named_optimizers(model: Model) -> dict[str, Any]:
-    """Those that a model holds: compiled with, or as attributes, as a GAN has two; each once.
+    """A model's optimizers: the compiled one, and attributes, like the two of a GAN; each once.
 
-    One that `compile` made, as it was told of none, is listed although it may never make a step.
+    The default one of `compile` is listed although it may never make a step.
 
     Returns:
-        Optimizers by the name of the attribute that holds each, with its key behind it where that
-        is a dictionary, a list or a tuple.
+        Optimizers by the name of the attribute that holds each, followed by its key if that is a
+        dictionary, a list or a tuple.
     """
     own = {"optimizer": getattr(model, "optimizer", None), **getattr(model, "__dict__", {})}
     found = [pair for name, value in own.items() for pair in _optimizers_in(name, value)]
@@ -44,7 +44,7 @@ def steps_of(optimizer: keras.optimizers.Optimizer) -> int:
 
 
 def trains(optimizer: keras.optimizers.Optimizer, variable: Variable) -> bool:
-    """Whether an optimizer was built for a weight, which `held_by` gives."""
+    """Whether an optimizer was built for a weight, as from `held_by`."""
     own = getattr(innermost(optimizer), "_trainable_variables", ())
     return any(held_by(each) is variable for each in own)
 

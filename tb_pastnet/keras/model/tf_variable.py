@@ -1,4 +1,4 @@
-"""The tf.Variable in whatever has one."""
+"""The tf.Variable of an object that has one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_pastnet.keras.types import Variable
 
 
 def tf_variable(variable: Variable) -> Any:
-    """The tf.Variable of a Keras variable, or the tf.Variable that was given; None of others."""
-    # Up to Keras 3.6 a keras.Variable can't be told by its class.
+    """The tf.Variable of a Keras variable, or the given tf.Variable; None for others."""
+    # Up to Keras 3.6 a keras.Variable can't be recognised by its class.
     inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", None)
     return inner if isinstance(inner, tf.Variable) else None

@@ -24,7 +24,7 @@ class TFWeight(FoundWeight):
         return reason
 
     def read(self) -> Array:
-        """See `Weight`. Of a layer that owns its masks, the effective value."""
+        """See `Weight`. For a layer that owns its masks, the effective value."""
         value: Array = self.variable.numpy()
         return value
 

@@ -1,7 +1,7 @@
 """Walks a model: its layers in forward order, and the variables that belong to each.
 
-Names are the path of layer names below the root, numbered anew within each parent, so that they are
-the same in every process and after every load. `variable.path` is not: it changes on load.
+Names are the path of layer names below the root, numbered again within each parent, so they are
+the same in every process and after every load. `variable.path` isn't: it changes on load.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _SIDES = ("forward_", "backward_")
 
 @dataclass(frozen=True)
 class Found:
-    """A variable where it was found.
+    """A variable and its place.
 
     Attributes:
         layer: path of its layer; its own path for a variable of the root.
-        variable: the tf.Variable that holds it; on other backends of Keras the keras.Variable. Of a
-            layer that owns its masks what TensorFlow takes as the effective value, with the
-            tf.Variable in its attribute of this name.
+        variable: the tf.Variable that holds it; on other backends of Keras the keras.Variable. For
+            a layer that owns its masks, the object that TensorFlow converts to the effective value,
+            with the tf.Variable in its attribute of this name.
         types: names of the class and its bases for the table of channel axes.
         local_name: the layer's name in the layer around it.
         statistic: it isn't trained by gradients.
-        given: what a user has of it: the keras.Variable, or else the tf.Variable.
-        around: the Keras layers that it lies in, the outermost first; where it is shared, of each
+        given: the object that a user has: the keras.Variable, or else the tf.Variable.
+        around: the Keras layers that it is in, the outermost first; if it is shared, those of each
             place.
         paths: its names in Keras, first the one below the root.
-        owner: the Keras layer whose path this is; None of variables elsewhere.
-        rule: its name in the table of channel axes, "" where that is `name`.
-        computed: it is made of other variables, which are listed, too.
+        owner: the Keras layer whose path this is; None for variables elsewhere.
+        rule: its name in the table of channel axes, "" if that is `name`.
+        computed: it is computed from other variables, which are listed, too.
     """
 
     layer: str
@@ -60,8 +60,8 @@ class Found:
 
     @property
     def flags(self) -> tuple[Any, ...]:
-        """Whose `trainable` decides whether it is trained, as in Keras's `trainable_variables`."""
-        # A layer tells its variables when it is told; what lies between says nothing.
+        """The objects whose `trainable` flags decide, as in Keras's `trainable_variables`."""
+        # Setting a layer sets its variables; layers in between don't matter.
         return () if self.statistic else (*self.around[:1], self.given)
 
     @property
@@ -81,7 +81,7 @@ def layer_variables(model: keras.layers.Layer) -> list[Found]:
 
 
 def once(entries: Iterable[Found]) -> list[Found]:
-    """Each variable where it was found first, with all of its places."""
+    """Each variable at its first place, with all of its places."""
     unique: dict[int, Found] = {}
     for entry in entries:
         first = unique.setdefault(id(entry.variable), entry)
@@ -92,7 +92,7 @@ def once(entries: Iterable[Found]) -> list[Found]:
 
 
 def is_ready(model: keras.Model) -> bool:
-    """Whether its weights are there: it is built, or, never to be called, its layers are."""
+    """Whether its weights exist: it is built, or, if it is never called, its layers are."""
     layer = keras.layers.Layer
     return bool(model.weights) and (
         model.built
@@ -104,7 +104,7 @@ def is_ready(model: keras.Model) -> bool:
 
 
 def find_weights(layer: keras.layers.Layer) -> list[tuple[str, Any]]:
-    """Name below a built layer, and keras.Variable, of each weight that gradients train, once."""
+    """The name below a built layer, and the variable, of each weight trained by gradients, once."""
     weights = {
         id(entry.given): (entry.id, entry.given)
         for entry in of_layer(layer, "", (), "")
@@ -120,7 +120,7 @@ def named_children(layer: keras.layers.Layer) -> list[tuple[Any, str]]:
 
 
 def held_by(weight: Variable) -> Any:
-    """What holds a keras.Variable's values: a tf.Variable, or itself on other backends."""
+    """The storage of a keras.Variable: a tf.Variable, or itself on other backends."""
     if keras.backend.backend() != "tensorflow":
         return weight
     from tb_pastnet.keras.model.tf_variable import tf_variable
@@ -129,9 +129,9 @@ def held_by(weight: Variable) -> Any:
 
 
 def _parts(layer: keras.layers.Layer) -> tuple[list[Any], list[Any], set[int]]:
-    """Sublayers, own variables, and which of these are no trainable ones by nature."""
-    # The only private access to Keras: `layers` exists on models alone, and the public lists of
-    # non-trainable weights also name those that `trainable=False` holds for now.
+    """Sublayers, own variables, and which of these are never trainable."""
+    # The only private access to Keras: only models have `layers`, and the public lists of
+    # non-trainable weights include those that `trainable=False` holds.
     children = list(layer._flatten_layers(include_self=False, recursive=False))
     statistics = {id(v) for v in layer._non_trainable_variables}
     inner = {id(w) for child in children for w in child.weights}
@@ -152,7 +152,7 @@ def of_layer(
     children, own, statistics = _parts(layer)
     around = (*around, layer)
     if isinstance(layer, keras.layers.RNN) and not _parts(layer.cell)[0]:
-        # A cell is how an RNN is made: its variables are those of the layer.
+        # A cell is a part of an RNN: its variables are those of the layer.
         children, own, statistics = [], *_parts(layer.cell)[1:]
         around, types = (*around, layer.cell), _types(layer.cell)
     else:
@@ -181,7 +181,7 @@ def of_layer(
 def _of_masked(
     layer: keras.layers.Layer, path: str, around: tuple[Any, ...], local_name: str, parent: Any
 ) -> Iterator[Found]:
-    # As the layer inside: its masks, held values and raw weights aren't listed on their own.
+    # Like the inner layer: its masks, held values and raw weights aren't listed separately.
     masked = {id(each.weight): each for each in layer.masked_weights()}
     for entry in of_layer(layer.layer, path, (*around, layer), local_name, parent):
         each = masked.get(id(entry.given))
@@ -189,7 +189,7 @@ def _of_masked(
 
 
 def _paths(weight: Variable, around: tuple[Any, ...]) -> tuple[str, ...]:
-    """By the names that its layers have now, below the root; and the one that it was made with."""
+    """By the current names of its layers, below the root; and its original one."""
     below = "/".join([*(layer.name for layer in around[1:]), weight.name])
     made = str(getattr(weight, "path", None) or below)
     return tuple(dict.fromkeys([below, made]))
@@ -200,14 +200,14 @@ def _names(parent: keras.layers.Layer, children: Sequence[Any]) -> list[str]:
         return renumber([(type(child).__name__, child.name) for child in children])
     names = []
     for child in children:
-        # Its halves are named after the layer it was given: "forward_lstm_7".
+        # Its halves are named after the inner layer: "forward_lstm_7".
         side = next((side for side in _SIDES if child.name.startswith(side)), "")
         names.append(side + renumber([(type(child).__name__, child.name[len(side) :])])[0])
     return names
 
 
 def _types(layer: keras.layers.Layer) -> tuple[str, ...]:
-    # A user's class with the name of one of Keras works otherwise: it carries its module's name.
+    # A user's class with the name of a Keras class works differently: it gets its module's name.
     return tuple(
         kind.__name__ if kind.__module__.partition(".")[0] == "keras" else full_name(kind)
         for kind in type(layer).__mro__
@@ -215,5 +215,5 @@ def _types(layer: keras.layers.Layer) -> tuple[str, ...]:
 
 
 def full_name(kind: type) -> str:
-    """With its module, so that it isn't taken for one of Keras."""
+    """With its module, so it isn't mistaken for a Keras class."""
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,4 +1,4 @@
-"""Which variables of a model are recorded: their names, channels and trainable flags."""
+"""The recorded variables of a model: their names, channels and trainable flags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ W = TypeVar("W", bound="FoundWeight")
 
 
 class FoundWeight(Weight):
-    """A weight that a variable of a model holds, whichever framework Keras runs on."""
+    """A weight in a variable of a model, on any backend of Keras."""
 
     def __init__(
         self, name: str, entry: Found, axis: ChannelAxis, *, follows: bool = False
@@ -40,7 +40,7 @@ class FoundWeight(Weight):
             aliases=entry.paths,
             handles=_handles(entry),
         )
-        # What follows is held by no flag, as what no gradient trains.
+        # No flag holds following weights, nor statistics.
         self.found = replace(entry, statistic=True) if follows else entry
         self.variable = entry.variable
 
@@ -65,24 +65,24 @@ class FoundWeight(Weight):
 
 
 class TrainableFlags:
-    """The `trainable` flags that concern some weights, each asked for once for all of them."""
+    """The `trainable` flags for some weights, each read once for all of them."""
 
     def __init__(self, entries: Sequence[Found]) -> None:
         unique = {id(holder): holder for entry in entries for holder in entry.flags}
         self._holders = list(unique.values())
         numbers = {key: number for number, key in enumerate(unique)}
         self._heard = [[numbers[id(holder)] for holder in entry.flags] for entry in entries]
-        # A layer tells its variables.
+        # Setting a layer sets its variables.
         heard = (entry for entry in entries if entry.flags)
         layers = {id(layer): layer for entry in heard for layer in entry.around[-1:]}
         self._layers = list(layers.values())
 
     def quick_key(self) -> tuple[bool, ...]:
-        """The flags of the layers that have weights, not of these: quick enough for each step."""
+        """The flags of layers with weights, not of the weights: quick enough for each step."""
         return tuple(map(_TRAINABLE, self._layers))
 
     def read(self) -> list[bool]:
-        """Of each weight, whether updates may change it now."""
+        """For each weight, whether updates may change it now."""
         flags = list(map(_TRAINABLE, self._holders))
         if all(flags):
             return [True] * len(self._heard)
@@ -97,7 +97,7 @@ def network_of(
     channel_axes: AxisOverrides | None = None,
     follows: Iterable[Any] = (),
 ) -> Network[W]:
-    """Lists what is recorded of variables that were found, each as a `weight`."""
+    """Lists what is recorded of found variables, each as a `weight`."""
     usable: dict[str, Found] = {}
     names: set[str] = set()
     skipped = []
@@ -124,7 +124,7 @@ def network_of(
 
 
 def names_in(found: Mapping[str, Found]) -> Names:
-    """Looks up what a user calls variables that were found, by their names."""
+    """Looks up found variables by a user's names."""
     return Names({name: _called(entry) for name, entry in found.items()})
 
 
@@ -133,7 +133,7 @@ def _called(entry: Found) -> Called:
 
 
 def _handles(entry: Found) -> tuple[object, ...]:
-    # Of a layer that owns its masks the variable lies inside.
+    # In a layer that owns its masks, the variable is inside.
     inner = getattr(entry.variable, "variable", None)
     parts = getattr(inner, "parts", ())  # of a graph's
     variables = [entry.given, entry.variable, inner, held_by(entry.given), *parts]
@@ -141,7 +141,7 @@ def _handles(entry: Found) -> tuple[object, ...]:
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """The name, numbered where it is taken."""
+    """The name, numbered if it is taken."""
     number, free = 0, name
     while free in taken:
         number += 1
@@ -154,7 +154,7 @@ def _shape(variable: Variable) -> tuple[int, ...]:
 
 
 def _dtype(variable: Variable) -> str:
-    # Of TensorFlow an object, of Keras its name.
+    # TensorFlow has an object, Keras its name.
     return str(getattr(variable.dtype, "name", variable.dtype))
 
 
@@ -173,6 +173,6 @@ def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> Ch
 
 
 def shown(model: Model) -> str:
-    """What errors call a model."""
+    """The name of a model in errors."""
     name = getattr(model, "name", None)
     return f"model {name!r}" if isinstance(name, str) else f"a {type(model).__name__}"

@@ -1,1 +1,1 @@
-"""Past values of variables, and the network that they make."""
+"""Past values of variables, and the past network."""

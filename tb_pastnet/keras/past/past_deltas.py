@@ -12,13 +12,13 @@ from tb_pastnet.keras.graphs.trace import TemporaryVariable
 from tb_pastnet.keras.past.past_variables import Shadow, Shadows, Variables
 
 WHOLE = 4096
-"""Variables of up to this many elements are kept whole: a half of them is worth little."""
+"""Variables of up to this many elements are kept whole: halving them saves little."""
 
 _LEAST = 2.0**-126
-"""The smallest normal bfloat16; processors take what is smaller for zero."""
+"""The smallest normal bfloat16; processors treat smaller numbers as zero."""
 
 ACROSS = 1024
-"""Places in a row of what a checksum is summed of."""
+"""Row length for sums of a checksum."""
 
 _NONE = -1
 """A checksum that no value has."""
@@ -26,31 +26,30 @@ _NONE = -1
 
 @answered
 class PastDeltas(Shadows):
-    """The past of variables one step ago, in half of their memory.
+    """The past of variables one step ago, in half their memory.
 
-    Kept is how far each variable moved in the step, as bfloat16, and the past is the current value
-    minus that: right to 1/256 of the movement. A delta that isn't zero is never kept as zero; one
-    over 3.4e38 is infinite, and so is its past. Variables of other dtypes than float32 and float64,
-    and those of up to 4,096 elements (biases, statistics, seeds), are kept whole.
+    It keeps how far each variable moved in the step, as bfloat16; the past is the current value
+    minus that: accurate to 1/256 of the movement. A delta that isn't zero is never kept as zero;
+    one over 3.4e38 is infinite, and so is its past. Variables of other dtypes than float32 and
+    float64, and those of up to 4,096 elements (biases, statistics, seeds), are kept whole.
 
-    **All that changes the variables has to happen inside of `step()`.** What changes one elsewhere
-    would move its past along. That is noticed: the past of such a variable, and also inside of
-    `step()` until it ends, is an error when it is read eagerly, and NaN in a tf.function. `sync`
-    begins anew.
+    **Put every update inside `step()`.** A change elsewhere would shift the past as well. That is
+    detected: reading the past of such a variable is an error when eager, and NaN in a tf.function;
+    the same holds inside `step()` until it ends. `sync` starts again.
 
-    All methods work eagerly, in a tf.function and under XLA, but for calling a `PastNetwork`:
-    under XLA that needs `PastVariables`. What that writes when it is called (statistics with
-    `training=True`) is forgotten for variables that are kept as deltas. A checkpoint of the deltas
-    has to be restored together with the current variables. See `docs/how_to/past_networks.md`.
+    All methods work eagerly, in a tf.function and under XLA, except for calling a `PastNetwork`:
+    under XLA that needs `PastVariables`. Writes during such a call (statistics with
+    `training=True`) are lost for variables kept as deltas. A checkpoint of the deltas has to be
+    restored together with the current variables. See `docs/how_to/past_networks.md`.
 
     Args:
-        variables: as of `PastVariables`.
+        variables: as for `PastVariables`.
 
     Attributes:
         stored: the tf.Variables that hold the past.
 
     Raises:
-        InvalidArgument: there are none, or one is something else.
+        InvalidArgument: there are none, or one isn't a variable.
 
     Example:
         >>> weight = tf.Variable(tf.ones([100, 100]))
@@ -71,16 +70,16 @@ class PastDeltas(Shadows):
         """Makes the past equal to the current values.
 
         Args:
-            tau: 1. There is no half way, as deltas are of one step.
-            statistics: as of `PastVariables`; with tau = 1 all is copied.
+            tau: 1. Soft syncs aren't possible, because deltas are of one step.
+            statistics: as for `PastVariables`; with tau = 1 everything is copied.
 
         Raises:
             InvalidArgument: another tau.
         """
         if not isinstance(tau, int | float) or tau != 1:
             raise InvalidArgument(
-                f"Could not sync deltas: expected tau to be 1, got {tau}. Use PastVariables to "
-                f"follow softly."
+                f"Could not sync deltas: expected tau to be 1, got {tau}. Use PastVariables for "
+                "soft syncs."
             )
         for part in self._parts:
             part.sync(statistics=statistics)
@@ -131,7 +130,7 @@ class _HalvedShadow(Shadow):
         self._temporary.empty()
 
     def _read(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """The current value and the delta; NaN where the variable has changed since."""
+        """The current value and the delta; NaN if the variable has changed since."""
         current = self.current.read_value()
         delta = self._delta.read_value()
         same = tf.equal(checksum(current), self._mark.read_value())
@@ -139,9 +138,9 @@ class _HalvedShadow(Shadow):
             return current, tf.where(same, delta, tf.constant(float("nan"), tf.bfloat16))
         if not same:
             raise InvalidArgument(
-                f"Could not tell the past of {self._name!r}: expected it as the last step() or "
-                f"sync() left it, got other values. Change variables inside of step() only, read "
-                f"the past outside of it, or call sync() to begin anew."
+                f"Could not read the past of {self._name!r}: expected no change since the last "
+                "step() or sync(), got other values. Change variables only inside step(), read "
+                "the past outside of it, or call sync() to start again."
             )
         return current, delta
 
@@ -153,11 +152,11 @@ def _shadow(current: tf.Variable, name: str, *, hard: bool) -> Shadow:
 
 
 def _movement(current: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:
-    """How far a variable moved, as bfloat16: zero only where it is equal."""
+    """How far a variable moved, as bfloat16: zero only where it didn't move."""
     delta = tf.cast(current - previous, tf.bfloat16)
     least = tf.constant(_LEAST, tf.bfloat16)
     delta = tf.where(delta == 0, tf.where(current > previous, least, -least), delta)
-    # Also infinities that stay: their difference would be NaN.
+    # Including infinities that stay: their difference would be NaN.
     return tf.where(current == previous, tf.zeros((), tf.bfloat16), delta)
 
 
@@ -170,8 +169,8 @@ def _as_moved(current: tf.Tensor, delta: tf.Tensor) -> Any:  # noqa: ARG001  onl
 def checksum(value: tf.Tensor) -> tf.Tensor:
     """A number from 0 on that changes with the bits of float32 or float64 and with their order.
 
-    Whole numbers are summed, so it is the same eagerly, in a graph and under XLA. By chance two
-    values have the same one in one of 2^63 cases.
+    Whole numbers are summed, so it is the same eagerly, in a graph and under XLA. Two values have
+    the same one by chance in one of 2^63 cases.
     """
     flat = tf.reshape(value, [-1])
     cut = flat.shape[0] - flat.shape[0] % (2 * ACROSS)
@@ -182,7 +181,7 @@ def checksum(value: tf.Tensor) -> tf.Tensor:
         rest = _spread(tf.bitcast(flat[cut:], tf.int64))
     else:
         rest = tf.cast(tf.bitcast(flat[cut:], tf.int32), tf.int64)
-    # Each place counts with an odd factor of its own.
+    # Each place counts with its own odd factor.
     total = (
         _weighed(tf.reduce_sum(blocks, 1), 0, 2 * ACROSS)
         + _weighed(tf.reduce_sum(blocks, 0), 1, 2)
@@ -192,7 +191,7 @@ def checksum(value: tf.Tensor) -> tf.Tensor:
 
 
 def _spread(bits: tf.Tensor) -> tf.Tensor:
-    """Lets the highest bit count lower down too: else two signs that flip would cancel out."""
+    """Copies the highest bit lower down: otherwise two flipped signs would cancel out."""
     return bits + tf.bitwise.right_shift(bits, tf.constant(32, tf.int64))
 
 

@@ -27,41 +27,41 @@ from tb_pastnet.keras.strategies import copies, primary, replicated
 
 @answered
 class PastNetwork(tf.Module):
-    """A network as it was at the last sync, beside the current one and on the same input.
+    """A network as it was at the last sync, next to the current one, on the same input.
 
     `past(x)` is what the network would return with its past values. No gradient flows through it,
-    and it leaves the network as it is: also the statistics of a BatchNormalization, seeds and the
-    states of an RNN. It works eagerly, in a tf.function, under XLA and in mixed precision, inside
-    of a training step, and with a `tf.train.Checkpoint`. See `docs/how_to/past_networks.md`.
+    and it leaves the network unchanged, including BatchNormalization statistics, seeds and RNN
+    states. It works eagerly, in a tf.function, under XLA and in mixed precision, inside a training
+    step, and with a `tf.train.Checkpoint`. See `docs/how_to/past_networks.md`.
 
     The network is traced once for each signature of its inputs, and that trace is called with
-    shadow variables in the place of those that it captured. What it writes when it is called (with
-    `training=True` the statistics) is written to the past's own copies, until the next sync; of
-    variables whose past isn't kept it is lost after the call.
+    shadow variables instead of those that it captured. Its writes (with `training=True` the
+    statistics) go to the past's own copies, until the next sync; for variables whose past isn't
+    kept they are lost after the call.
 
-    A trace is for one shape of inputs at first, and for batches of any size where a second size
-    comes. A functional model is traced for all that it takes, and so is what `example` says as a
+    A trace is for one shape of inputs at first, and for batches of any size after a second size. A
+    functional model is traced for all its valid shapes, and so is an `example` with a
     tf.TensorSpec: `tf.TensorSpec([None, None, 8])` serves sequences of any length. Eagerly, outputs
-    are those of the network to the last bit; in a tf.function TensorFlow may round otherwise.
+    are bit-identical to the network's; in a tf.function TensorFlow may round differently.
 
     Args:
         network: a built keras.Model or layer, a tf.Module, a tf.function, a ConcreteFunction, or a
             function of a loaded SavedModel.
         past: the shadow variables to use, for example `PastVariables` of some of the network's
-            variables that are also looked at, or `PastDeltas`. None: its own.
-        variables: those to keep the past of, as names, patterns such as `"*/kernel"`, or variables;
-            the others are the current ones. None: all.
-        example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: to find now what a
-            function, or a subclassed model, reads besides the variables that it lists.
-        share: variables, and other state such as a lookup table, or the layer that owns it, that
-            are used as they are. Reading from a shared iterator moves it on.
+            variables, or `PastDeltas`. None: its own.
+        variables: the variables whose past is kept, as names, patterns such as `"*/kernel"`, or
+            variables; for others, current values are used. None: all.
+        example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: finds at once the
+            variables that a function or subclassed model reads but doesn't list.
+        share: variables, and other state such as a lookup table, or the layer that owns it, to use
+            as they are. Reading from a shared iterator advances it.
 
     Attributes:
         past: the shadow variables.
 
     Raises:
         InvalidArgument: the model isn't built, the network can't be called, a variable was deleted,
-            it holds other state than variables, or none, or the past is that of another network.
+            it has other state than variables, or none, or the past is of another network.
         UnknownName: a name fits no variable, or several.
 
     Example:
@@ -91,7 +91,7 @@ class PastNetwork(tf.Module):
         if past is not None and variables is not None:
             raise InvalidArgument(
                 "Could not make a past network: expected past= or variables=, got both. "
-                "PastVariables already say which variables they are of."
+                "PastVariables already have their variables."
             )
         if not isinstance(past, Shadows | None):
             raise InvalidArgument(
@@ -121,13 +121,13 @@ class PastNetwork(tf.Module):
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the network would return for its arguments with its past values, without gradients.
+        """Returns what the network would return with its past values, without gradients.
 
-        Of a Keras model `training` is False unless it is given.
+        For a Keras model `training` is False unless it is given.
 
         Raises:
-            InvalidArgument: the network doesn't take these inputs, or it is now seen to hold state
-                that has no past.
+            InvalidArgument: the network doesn't accept these inputs, or turns out to have state
+                without a past.
         """
         trace, tensors = self._calls.trace(args, kwargs)
         self._check(trace)
@@ -135,14 +135,14 @@ class PastNetwork(tf.Module):
             raise InvalidArgument(
                 f"Could not call the past of {self._calls.name} in a replica: expected one that "
                 f"writes nothing, got one that writes {trace.written[0]!r}, which replicas share. "
-                f"Call it with training=False, or outside of strategy.run."
+                "Call it with training=False, or outside of strategy.run."
             )
         with self.past.standing_in() as state:
             return trace.call(tensors, {**self._scratch.filled(trace), **state})
 
     @tf.autograph.experimental.do_not_convert
     def sync(self, tau: float | Any = 1.0, *, statistics: bool = False) -> None:
-        """Moves the past values towards the current ones, as `PastVariables.sync` does.
+        """Moves the past values towards the current ones, like `PastVariables.sync`.
 
         Raises:
             InvalidArgument: a number outside of 0 to 1, or called in one of several replicas.
@@ -152,7 +152,7 @@ class PastNetwork(tf.Module):
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """Around an update: the past is then the network from before it."""
+        """A context for an update: afterwards the past is the network before it."""
         self._check_alone()
         with self.past.step():
             yield
@@ -166,7 +166,7 @@ class PastNetwork(tf.Module):
             got = "no example to find them by" if trace is None else "none"
             raise InvalidArgument(
                 f"Could not make a past network of {self._calls.name}: expected variables, got "
-                f"{got}. Pass example=, a batch or a tuple of arguments that it is called with."
+                f"{got}. Pass example=, a batch or a tuple of its arguments."
             )
         if variables is not None:
             named = {name: named[name] for name in names_in(named).all(variables)}
@@ -181,34 +181,33 @@ class PastNetwork(tf.Module):
         foreign = past.handles - handles
         if foreign and handles:
             raise InvalidArgument(
-                f"Could not make a past network of {self._calls.name}: expected the past of "
-                f"variables of it, got {len(foreign)} of {len(past.handles)} that it isn't known "
-                f"to have. Pass example=, a batch, if it has them, or the past of model.variables."
+                f"Could not make a past network of {self._calls.name}: expected the past of its "
+                f"own variables, got {len(foreign)} of {len(past.handles)} that it doesn't list. "
+                "Pass example=, a batch, if it has them, or the past of model.variables."
             )
         return past
 
     def _check(self, trace: Trace) -> None:
-        """Refuses state that has no past, and makes room for what the network writes of it."""
+        """Refuses state without a past, and makes copies for the network's writes."""
         if trace in self._checked:
             return
         handles, state = self.past.handles, self._calls.state_of(trace)
         if self._unproven and handles.isdisjoint(id(capture.tensor) for capture in state):
             raise InvalidArgument(
-                f"Could not call the past of {self._calls.name}: expected the past of variables of "
-                f"it, got one of {len(handles)} others: it reads none of them. Make PastVariables "
-                f"of its own."
+                f"Could not call the past of {self._calls.name}: expected the past of its own "
+                f"variables, got one of {len(handles)} others, none of which it reads. Make "
+                "PastVariables for it."
             )
         for capture in state:
             if id(capture.tensor) in handles:
                 continue
-            # Keras makes a seed for layers without one when they first draw. It has no past.
+            # Keras makes a seed when a layer without one first draws. It has no past.
             seed = capture.name.rpartition("/")[2].startswith("seed_generator_state")
             if self._complete and not self._calls.shares(capture) and not seed:
                 raise InvalidArgument(
                     f"Could not call the past of {self._calls.name}: expected variables that it "
                     f"lists, got {capture.name!r}, whose past is unknown. Pass example=, a batch, "
-                    f"so that it is found when the past network is made, or share= to read it as "
-                    f"it is."
+                    "to find it when the past network is made, or share= to use it as it is."
                 )
             if capture.written:
                 self._scratch.add(capture.variable)
@@ -230,29 +229,29 @@ class _Calls:
         self.name = network.name
         self._network = network
         self._tracer = Tracer(network.call, network.name)
-        # The tensors themselves too, so that no other can get their `id`.
+        # The tensors themselves too, so no other can get their `id`.
         self._shared = {id(handle): handle for owner in share for handle in _handles(owner)}
-        # Of a variable in several replicas the first has the past, and no other is read.
+        # For a variable in several replicas, the first has the past, and no other is read.
         for entry in network.variables.values():
             self._shared |= {id(copy.handle): copy.handle for copy in copies(entry.variable)[1:]}
 
     def trace(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Trace, list[tf.Tensor]]:
-        """As `Tracer.trace`, with the network's own defaults."""
+        """Like `Tracer.trace`, with the network's own defaults."""
         called = {**self._network.defaults, **kwargs}
         for name, default in self._network.defaults.items():
             called[name] = default if called[name] is None else called[name]
         return self._tracer.trace(args, called)
 
     def first_trace(self, example: Any = None) -> Trace | None:
-        """A trace for the user's example, or for the inputs of the network where it knows them."""
+        """A trace for the user's example, or for the network's known inputs."""
         if example is not None:
             return self.trace(example if isinstance(example, tuple) else (example,), {})[0]
         return None if self._network.inputs is None else self.trace(*self._network.inputs)[0]
 
     def variables(self, trace: Trace | None) -> dict[str, Found]:
-        """All variables that are seen so far, by name, without those that are shared."""
+        """All variables found so far, by name, without shared ones."""
         named = {
             name: entry
             for name, entry in self._network.variables.items()
@@ -275,14 +274,14 @@ class _Calls:
                 state.append(capture)
             elif not self.shares(capture):
                 raise InvalidArgument(
-                    f"Could not take {self.name} as a network: expected variables as its state, "
+                    f"Could not use {self.name} as a network: expected variables as its state, "
                     f"got {capture.name}. Call it before the network, or pass the object in "
                     f"share= to use it as it is."
                 )
         return state
 
     def shares(self, capture: Capture) -> bool:
-        """Whether the network is to take this as it is."""
+        """Whether the network uses this as it is."""
         return id(capture.tensor) in self._shared
 
 
@@ -300,7 +299,7 @@ def _handles(shared: object) -> list[tf.Tensor]:
 
 
 def _resources(owner: object, depth: int = 2) -> Iterator[tf.Tensor]:
-    """The handles among an object's attributes, also of what a layer owns."""
+    """The handles among an object's attributes, including those of a layer's objects."""
     for value in getattr(owner, "__dict__", {}).values() if depth else ():
         if isinstance(value, tf.Tensor):
             if value.dtype in STATE:

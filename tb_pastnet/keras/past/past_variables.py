@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import keras
 
 Variables: TypeAlias = "Sequence[keras.Variable | tf.Variable] | Mapping[str, Any]"
-"""In an order that is kept, or by name."""
+"""In a fixed order, or by name."""
 
 
 def moved(current: tf.Tensor, past: tf.Tensor, tau: float | tf.Tensor) -> tf.Tensor:
@@ -33,7 +33,7 @@ def moved(current: tf.Tensor, past: tf.Tensor, tau: float | tf.Tensor) -> tf.Ten
 
 
 def difference(current: tf.Tensor, past: tf.Tensor, name: str | None = None) -> tf.Tensor:
-    """Current minus past; of bools whether they differ."""
+    """Current minus past; for bools, whether they differ."""
     subtract = tf.math.logical_xor if current.dtype == tf.bool else tf.subtract
     return subtract(current, past, name=name)
 
@@ -43,7 +43,7 @@ class Shadow:
 
     def __init__(self, current: tf.Variable, name: str, *, hard: bool) -> None:
         self.current = current
-        # Keras's statistics move by averages of their own, which a soft sync would slow.
+        # Keras's statistics are already averages, which a soft sync would slow.
         self._hard = hard
         self.full = tf.Variable(current.read_value(), trainable=False, name=f"past/{name}")
         self.stored = [self.full]
@@ -74,11 +74,11 @@ class Shadow:
         return None
 
     def fill(self) -> tf.Operation | None:
-        """Gives `full` the past value; returns the operation to wait for. It always has it."""
+        """Fills `full` with the past value; returns the operation to wait for. It always has it."""
         return None
 
     def empty(self) -> None:
-        """Frees what `fill` took: nothing."""
+        """Frees the memory of `fill`: nothing."""
 
 
 class _Untracked:
@@ -130,30 +130,30 @@ class Shadows(tf.Module):
         return frozenset(id(part.current.handle) for part in self._parts)
 
     def values(self) -> list[Any]:
-        """The past values, one tensor a variable.
+        """The past values, one tensor per variable.
 
         Raises:
-            InvalidArgument: eagerly, of a PastDeltas, a variable has changed outside of `step`.
+            InvalidArgument: eagerly, for PastDeltas: a variable has changed outside of `step`.
         """
         return [part.value() for part in self._parts]
 
     def delta(self) -> list[Any]:
-        """Current minus past, one tensor a variable, in the variable's own dtype and shape.
+        """Current minus past, one tensor per variable, in the variable's own dtype and shape.
 
-        Its gradient is that of the current variable. Of a bool variable it is True where the two
+        Its gradient is that of the current variable. For a bool variable it is True where the two
         differ.
 
         Raises:
-            InvalidArgument: as of `values`.
+            InvalidArgument: as for `values`.
         """
         return [part.delta() for part in self._parts]
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """Around all that changes the variables: the past values are those from before it.
+        """A context for every change of the variables: the past values are those from before it.
 
-        With Keras that is the update, and the forward pass with `training=True`. The past of a
-        PastDeltas is read before or after the block.
+        With Keras that is the update, and the forward pass with `training=True`. Read the past of
+        PastDeltas before or after the block.
 
         Example:
             >>> from tb_pastnet import PastVariables
@@ -171,7 +171,7 @@ class Shadows(tf.Module):
 
     @contextmanager
     def standing_in(self) -> Iterator[dict[int, Any]]:
-        """By `id` of each current handle, that of a variable which holds the past value."""
+        """Handles of variables with the past values, by `id` of each current handle."""
         try:
             _in_turn(part.fill for part in self._parts)
             yield {id(part.current.handle): part.full.handle for part in self._parts}
@@ -182,10 +182,10 @@ class Shadows(tf.Module):
 
 @answered
 class PastVariables(Shadows):
-    """Past copies of variables, as for a target network or to compare a step with the one before.
+    """Past copies of variables, e.g. for a target network or to compare with the previous step.
 
-    The copies are variables of their own; they never share storage with the current ones. They are
-    not trainable and belong to no model. All methods work eagerly and inside a tf.function. A
+    The copies are separate variables; they never share storage with the current ones. They aren't
+    trainable and belong to no model. All methods work eagerly and inside a tf.function. A
     `tf.train.Checkpoint(past=shadow)` saves and restores them, without the current ones.
 
     Args:
@@ -197,7 +197,7 @@ class PastVariables(Shadows):
             `past/<name>`.
 
     Raises:
-        InvalidArgument: there are none, or one is something else.
+        InvalidArgument: there are none, or one isn't a variable.
 
     Example:
         >>> weight = tf.Variable([1.0, 2.0], name="weight")
@@ -219,9 +219,10 @@ class PastVariables(Shadows):
 
         Args:
             tau: 1 copies; smaller values follow softly (Keras's `ema_momentum` is 1 - tau).
-                A tensor does as well. What isn't floating is always copied.
+                A tensor works as well. Non-floating variables are always copied.
             statistics: whether variables that aren't trainable, such as a BatchNormalization's
-                statistics, follow softly, too. Else they are copied: they are averages already.
+                statistics, follow softly, too. Otherwise they are copied: they are already
+                averages.
 
         Raises:
             InvalidArgument: a number outside of 0 to 1.
@@ -236,12 +237,12 @@ class PastVariables(Shadows):
 
 
 def _in_turn(actions: Iterable[Callable[[], Any]]) -> None:
-    """Runs them one after the other also in a graph: what each needs is freed before the next."""
+    """Runs them one by one, even in a graph: each frees its memory before the next."""
     done: list[Any] = []
     for action in actions:
         with tf.control_dependencies(done):
             result = action()
-        # Eagerly there is nothing to wait for, nor where nothing was to be done.
+        # Eagerly there is nothing to wait for, nor if nothing was done.
         done = [] if result is None else [result]
 
 

@@ -1,1 +1,1 @@
-"""How far a network's outputs move on a probe batch: its past against itself."""
+"""How far a network's outputs move on a probe batch, from its past to now."""

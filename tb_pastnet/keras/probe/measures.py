@@ -1,6 +1,6 @@
-"""The measures of `format.function_change` in TensorFlow: float64 sums, where the outputs are.
+"""The measures of `format.function_change` in TensorFlow: float64 sums, on the outputs' device.
 
-Which outputs decide between classes is said by their activation, else by the compiled loss.
+Whether an output predicts classes depends on its activation, or else on the compiled loss.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _BINARY = {
     "binary_crossentropy": True,
     "binary_focal_crossentropy": True,
 }
-"""Crossentropies, and whether each element is a decision of its own."""
+"""Crossentropies, and whether each element is a separate decision."""
 
 
 class Classes(NamedTuple):
-    """How an output decides between classes.
+    """How an output predicts classes.
 
-    Its last axis lists the classes, or each element is a decision of its own between two. Each
-    row along the last axis, or each element, counts as a sample.
+    Its last axis lists the classes, or each element is a separate decision between two. Each row
+    along the last axis, or each element, counts as a sample.
     """
 
-    binary: bool  # each element decides on its own
-    logits: bool  # it isn't probabilities yet
+    binary: bool  # each element is a separate decision
+    logits: bool  # not probabilities yet
 
 
 _SOFTMAX, _SIGMOID = Classes(binary=False, logits=False), Classes(binary=True, logits=False)
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 def changes(pairs: Sequence[Pair]) -> tf.Tensor:
     """How far outputs are from the past ones: `MEASURES`, float64 (places, 4).
 
-    NaN: all where an output isn't finite, the last two without classes.
+    NaN: all if an output isn't finite, the last two without classes.
     """
     # All places together: networks have hundreds, and the graph has to be compiled.
     norm, past_norm, delta, product = tf.unstack(
@@ -69,7 +69,7 @@ def changes(pairs: Sequence[Pair]) -> tf.Tensor:
 
 
 def _sums(current: Sequence[tf.Tensor], past: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Norms of both and of their difference, and the product; what isn't finite shows in them."""
+    """Norms of both and of their difference, and the product; non-finite values propagate."""
     y, y_past = _row(current), _row(past)
     if any(tensor.dtype == tf.float64 for tensor in current):
         # Squares of large float64 values overflow; no measure depends on the scale.
@@ -77,7 +77,7 @@ def _sums(current: Sequence[tf.Tensor], past: Sequence[tf.Tensor]) -> tf.Tensor:
         usable = (largest > 0) & tf.math.is_finite(largest)
         scale = tf.where(usable, largest, tf.ones_like(largest))
         y, y_past = y / scale, y_past / scale
-    # This operation doesn't make the squares first.
+    # This operation doesn't compute the squares first.
     norms = [tf.math.reduce_euclidean_norm(side, [0]) for side in (y, y_past, y - y_past)]
     return tf.stack([*norms, tf.reduce_sum(y * y_past, [0])])
 
@@ -88,7 +88,7 @@ def _row(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def _decided(current: tf.Tensor, past: tf.Tensor, classes: Classes) -> tuple[tf.Tensor, tf.Tensor]:
-    """Divergence, and the share of decisions that differ."""
+    """Divergence, and the share of predictions that differ."""
     log, log_past = _logarithms(current, classes), _logarithms(past, classes)
     p_past = tf.exp(log_past)
     # NaN stays NaN: it isn't 0.
@@ -108,7 +108,7 @@ def _logarithms(output: tf.Tensor, classes: Classes) -> tf.Tensor:
         return tf.stack(sides, -1)
     if classes.logits:
         return tf.nn.log_softmax(y)
-    # As Keras does: of half precision they don't add up to 1.
+    # As in Keras: in half precision they don't add up to 1.
     return tf.math.log(y) - tf.math.log(tf.reduce_sum(y, -1, keepdims=True))
 
 
@@ -119,10 +119,10 @@ def _decision(output: tf.Tensor, classes: Classes) -> tf.Tensor:
 
 
 def classes_of(layers: Iterable[keras.layers.Layer], loss: object) -> Classes | None:
-    """How an output of these layers decides that is compiled with a loss, None for none.
+    """How an output of these layers, compiled with a loss, predicts classes; None if it doesn't.
 
-    A softmax or sigmoid says that it does, whatever the loss is; without one, a crossentropy says
-    so. The classes lie along the last axis: a softmax over another one isn't taken for such.
+    It does if it has a softmax or sigmoid, whatever the loss is, or else with a crossentropy. The
+    classes are along the last axis: a softmax over another axis doesn't count.
     """
     for layer in layers:
         classes = _by_activation(layer)
@@ -132,7 +132,7 @@ def classes_of(layers: Iterable[keras.layers.Layer], loss: object) -> Classes | 
 
 
 def loss_of(model: object, index: int, names: Sequence[str], count: int) -> Any:
-    """The loss of one of `count` outputs as it was given to `compile`; None if there is none."""
+    """The loss of one of `count` outputs, as passed to `compile`; None if there is none."""
     loss = getattr(model, "loss", None) if getattr(model, "compiled", False) else None
     if isinstance(loss, Mapping) and any(name in loss for name in names):
         return next(loss[name] for name in names if name in loss)
@@ -144,7 +144,7 @@ def loss_of(model: object, index: int, names: Sequence[str], count: int) -> Any:
 
 def _by_activation(layer: keras.layers.Layer) -> Classes | None:
     if isinstance(layer, keras.layers.RNN):
-        return None  # its activation isn't what comes last
+        return None  # its activation isn't the last operation
     if isinstance(layer, keras.layers.Softmax):
         return _SOFTMAX if layer.axis == -1 else None
     activation = getattr(layer, "activation", None)

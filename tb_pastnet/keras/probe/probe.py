@@ -1,4 +1,4 @@
-"""Evaluates a network, with all that its layers return, and its past on a probe batch."""
+"""Evaluates a network, with the outputs of its layers, and its past on a probe batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HARMLESS = READS | {"LookupTableFindV2", "LookupTableSizeV2", "LookupTableExpor
 
 
 class ProbeBatch(NamedTuple):
-    """A batch to evaluate a network on: copies of its arguments, what they are, and samples."""
+    """A batch to evaluate a network on: copies of its arguments, their description, and samples."""
 
     arguments: tuple[Any, ...]
     inputs: tuple[Input, ...]
@@ -40,11 +40,11 @@ class ProbeBatch(NamedTuple):
 
 
 class Probe:
-    """Measures how far the outputs of a network are from those with past values.
+    """Measures how far a network's outputs are from those with past values.
 
-    The network is traced once. Both evaluations are that trace, called as in inference, with
-    other variables in the place of what is past and of what the network writes: it never changes.
-    What isn't recorded has no past: it is as it is now.
+    The network is traced once. Both evaluations call that trace in inference mode, with other
+    variables for past values and for the network's writes: the network never changes. Variables
+    that aren't recorded have no past: their current values are used.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Probe:
         except Exception as error:
             got = ", ".join(f"{each.dtype} {each.shape}" for each in fixed.inputs)
             raise InvalidArgument(
-                f"Could not probe {tracer.name}: expected a batch that it takes, got {got}, which "
+                f"Could not probe {tracer.name}: expected a valid batch, got {got}, which "
                 f"raised {reason_of(error)}. Pass a batch as for predict."
             ) from error
         self.places = tuple(
@@ -88,11 +88,11 @@ class Probe:
     def _try_out(
         self, network: Network[TFWeight], tracer: _OutputTracer, batch: ProbeBatch
     ) -> list[int]:
-        """Traces the network and compares it once; how many numbers a sample has at each place."""
+        """Traces the network and compares once; returns the values per sample of each place."""
         trace, inputs = tracer.trace(batch.arguments)
         self._trace, self._inputs, self._traced = trace, list(inputs), tracer.places
         weights = network.weights
-        # What is computed follows from those that it is made of.
+        # Computed weights follow from their parts.
         self._stored = [n for n, weight in enumerate(weights) if not weight.found.computed]
         variables = [weights[place].variable for place in self._stored]
         self._stand_ins = [TemporaryVariable(_sources(each)[0]) for each in variables]
@@ -113,7 +113,7 @@ class Probe:
         return elements
 
     def _measured(self, past: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        """The measures, float64 (places, 4), and how many numbers a sample has at each place."""
+        """The measures, float64 (places, 4), and the number of values per sample at each place."""
         for stand_in, value in zip(self._stand_ins, past, strict=True):
             stand_in.fill(value)
         past_outputs = self._called(self._past)
@@ -136,14 +136,14 @@ class Probe:
         for tensor in tensors:
             fixed = tensor.shape.num_elements()
             size = tf.size(tensor, tf.int64) if fixed is None else fixed
-            # What doesn't depend on the samples, such as an embedding of places, is there once.
+            # Outputs independent of the samples, such as an embedding of positions, occur once.
             by_sample = tensor.shape.rank and tensor.shape[0] in (None, self._samples)
             counts.append(size // self._samples if by_sample else size)
         return tf.cast(sum(counts), tf.int64)
 
 
 def _sources(variable: object) -> tuple[tf.Variable, ...]:
-    """What holds a variable: of a weight whose layer owns its masks, several."""
+    """The storage of a variable: several variables for a weight whose layer owns its masks."""
     # With its past value in all of them, the current masks don't matter.
     return tuple(primary(source) for source in getattr(variable, "sources", (variable,)))
 
@@ -161,7 +161,7 @@ def _written(trace: Trace, name: str) -> list[tf.Variable]:
 
 
 def probe_batch(batch: Nest) -> ProbeBatch:
-    """Checks a probe batch; what is neither an array nor a tensor goes to the network as it is."""
+    """Checks a probe batch; other leaves than arrays and tensors go to the network as they are."""
     arguments = batch if isinstance(batch, tuple) else (batch,)
     fixed = tf.nest.map_structure(_fixed, arguments)
     leaves = named_leaves(fixed[0] if len(fixed) == 1 else fixed)
@@ -176,7 +176,7 @@ def probe_batch(batch: Nest) -> ProbeBatch:
 
 
 def _fixed(leaf: object) -> object:
-    """A tensor that nobody else writes to; TensorFlow may share the memory of an array."""
+    """A tensor that no one else writes to; TensorFlow may share the memory of an array."""
     if isinstance(leaf, np.ndarray | np.generic):
         if leaf.dtype == object:
             raise refused("arrays of numbers or strings", "one of objects")
@@ -185,7 +185,7 @@ def _fixed(leaf: object) -> object:
 
 
 def _digest(tensor: tf.Tensor) -> str:
-    """Another one for another batch of the same shape."""
+    """Different for different batches of the same shape."""
     # The array of a tensor of strings holds pointers.
     strings = tensor.dtype == tf.string
     data = tf.io.serialize_tensor(tensor).numpy() if strings else tensor.numpy().tobytes()
@@ -201,18 +201,17 @@ class _TracedPlace(NamedTuple):
 
 
 class _OutputTracer:
-    """Traces a network so that it also returns what its layers return.
+    """Traces a network with the outputs of its layers as additional results.
 
-    While tracing, `call` of each Keras layer is one that listens. What a layer returns within a
-    function of its own (the body of a loop, as of the cells of an RNN, or a nested tf.function)
-    can't be had outside of it: such a layer is left out. `places` are the layers of the last trace,
-    then its outputs.
+    While tracing, `call` of each Keras layer is wrapped. Outputs inside an inner function (the body
+    of a loop, as for RNN cells, or a nested tf.function) aren't accessible outside of it: such a
+    layer is left out. `places` are the layers of the last trace, then its outputs.
     """
 
     def __init__(self, network: Any, layers: Mapping[str, keras.layers.Layer]) -> None:
         self.places: tuple[_TracedPlace, ...] = ()
         self._network = network
-        # What the network itself returns are the outputs.
+        # The network's own results are the outputs.
         self._layers = {name: layer for name, layer in layers.items() if layer is not network}
         source = callable_network(network)
         self.name = source.name
@@ -226,21 +225,21 @@ class _OutputTracer:
             begin()
             return finish(call(*args, **kwargs))
 
-        # Python's own `if` on tensors works in a module as under tf.function.
+        # Python's `if` on tensors works in a module as under tf.function.
         self._tracer = Tracer(listening if keras_own else tf.function(listening), source.name)
 
     def trace(self, arguments: Sequence[Any]) -> tuple[Trace, list[tf.Tensor]]:
-        """The trace for some arguments, which returns a list of tensors a place, and its inputs."""
+        """The trace for some arguments, which returns the tensors of each place, and its inputs."""
         roots = [self._network, *self._layers.values()]
         layers = [layer for layer in roots if isinstance(layer, keras.layers.Layer)]
-        # As in `model.walk` there is no public name for all of them. Also those without weights
-        # may be what an output comes from.
+        # As in `model.walk` there is no public name for all of them. Layers without weights may
+        # also produce an output.
         flat = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
         with self._returned.listening(list(flat.values())):
             return self._tracer.trace(arguments, {})
 
     def _finish(self, result: Any) -> list[list[tf.Tensor]]:
-        """Sorts what was returned: the tensors of each place."""
+        """Sorts the results: the tensors of each place."""
         places = []
         for name, layer in self._layers.items():
             tensors = self._returned.of(layer)
@@ -267,7 +266,7 @@ class _OutputTracer:
         return list(outputs.values())
 
     def _name(self, chain: Sequence[keras.layers.Layer]) -> str:
-        """Of an output: that of the layer which returns it, numbered as everywhere."""
+        """The name of the layer that returns an output, numbered as everywhere."""
         if not chain:
             return "output"
         last, network = chain[-1], self._network
@@ -276,23 +275,23 @@ class _OutputTracer:
 
 
 class _Returned:
-    """Remembers what layers return."""
+    """Collects the results of layers."""
 
     def __init__(self) -> None:
         self._graph: tf.Graph | None = None
         self._calls: list[tuple[keras.layers.Layer, list[Any]]] = []
 
     def begin(self) -> None:
-        """Forgets all, and listens in the graph that is traced now."""
+        """Starts again, in the graph that is being traced."""
         self._graph = tf.compat.v1.get_default_graph()
         self._calls = []
 
     @contextmanager
     def listening(self, layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
-        """Replaces `call` of the layers for a while."""
+        """Wraps `call` of the layers inside the context."""
         own = [vars(layer).get("call") for layer in layers]
         for layer in layers:
-            # Keras would track a wrapper that is set in its own way.
+            # Keras would track a wrapper that is set normally.
             object.__setattr__(layer, "call", self._listener(layer, layer.call))
         try:
             yield
@@ -304,7 +303,7 @@ class _Returned:
                     object.__setattr__(layer, "call", call)
 
     def of(self, layer: keras.layers.Layer) -> list[tf.Tensor]:
-        """All tensors that a layer returned; none where one of them can't be had."""
+        """All tensors that a layer returned; none if one of them isn't accessible."""
         tensors = [leaf for caller, leaves in self._calls if caller is layer for leaf in leaves]
         inside = all(getattr(tensor, "graph", None) is self._graph for tensor in tensors)
         return [tensor for tensor in tensors if _numeric(tensor)] if inside else []
@@ -334,7 +333,7 @@ def _numeric(leaf: object) -> bool:
 
 
 def _keys(result: object, leaves: Sequence[object]) -> list[str]:
-    """Names of a mapping of outputs; empty where they have none of their own."""
+    """Names of a mapping of outputs; empty if they have no names."""
     if not isinstance(result, Mapping) or len(result) != len(leaves):
         return [""] * len(leaves)
     # In the order of `tf.nest`.

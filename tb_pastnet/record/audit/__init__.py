@@ -1,1 +1,1 @@
-"""The freeze audit: does what should stand still stand still?"""
+"""The freeze audit: did anything frozen move?"""

@@ -1,4 +1,4 @@
-"""The audit of weights whose `read` gives arrays: held ones are compared with a kept reference."""
+"""The audit of weights whose `read` returns arrays: held ones are compared with a reference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EVERY = np.True_
 class HeldArray:
     """A weight that is held, in part by its masks or whole by the framework's flag.
 
-    An element's reference is its value when it was first seen to be held; zero where it is pruned.
+    An element's reference is its value when it was first seen held; zero if it is pruned.
     """
 
     def __init__(self, weight: Weight) -> None:
@@ -30,7 +30,7 @@ class HeldArray:
         self.flagged = False
         self._held: Mask = np.broadcast_to(~_EVERY, weight.shape)
         self._kept: Mask = np.broadcast_to(_EVERY, weight.shape)
-        # Of no meaning until something is held, when the first `follow` fills it.
+        # Without meaning until something is held: the first `follow` fills it.
         self._reference: Array = np.zeros(weight.shape, weight.read().dtype)
 
     def follow(self, masks: MaskStorage | None, *, flagged: bool) -> bool:
@@ -42,7 +42,7 @@ class HeldArray:
         changed = not (np.array_equal(held, self._held) and np.array_equal(kept, self._kept))
         if changed:
             value = np.array(self.weight.read())
-            # What was frozen already keeps its reference; what was pruned is held anew.
+            # Frozen elements keep their reference; pruned ones get a new one.
             np.copyto(value, self._reference, where=self._held & self._kept)
             value[~kept] = 0
             self._reference = value
@@ -54,7 +54,7 @@ class HeldArray:
         return self._held
 
     def compared(self) -> Comparison:
-        """Value, expected value and what is held."""
+        """Value, expected value and held elements."""
         held = None if self.flagged else self._held
         value = self.weight.read()
         if not self._kept.all():
@@ -77,7 +77,7 @@ class HeldArray:
 
 
 class ArrayAudit(AuditSource):
-    """Compares what is held of some weights, in NumPy. Statistics are never held."""
+    """Compares the held elements of some weights, in NumPy. Statistics are never held."""
 
     def __init__(self, weights: Iterable[Weight], causes: CauseFinder) -> None:
         self.weights: Sequence[Weight] = [each for each in weights if not each.statistic]

@@ -1,7 +1,7 @@
-"""The likely cause of a violation, from facts alone: a row of a table for each.
+"""The likely cause of a violation, from facts only: each cause is a row of a table.
 
-What can be computed goes first: a moving average or weight decay that explains the movement by its
-numbers. Then what was seen to happen: weights set, a compile that was or wasn't made.
+Computed causes come first: a moving average or weight decay whose numbers explain the movement.
+Then come observed ones: weights were set, a compile was or wasn't made.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 ENFORCED, DECLARED, FLAG = "enforced", "declared", "flag"
-"""What holds weights: masks on the optimizer, what only says that they are held, or a flag."""
+"""What holds weights: masks on the optimizer, a declaration, or a flag."""
 
 MOST_UPDATES = 10_000
 """Updates that weight decay is computed over; longer intervals between two checks stay unknown."""
 
 _UNEXPLAINED = 0.05
-"""The share of a movement that weight decay may leave over, beside rounding."""
+"""The share of a movement that weight decay may leave unexplained, apart from rounding."""
 
 _TINY = 1e-30
-"""Slots below it have lost their digits."""
+"""Slots below it have lost their precision."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of some held elements of one variable that moved.
+    """Facts about held elements of one variable that moved.
 
     Attributes:
-        was: what they should be, of the variable's dtype, shape (n,).
-        current: what they are.
+        was: their expected values, in the variable's dtype, shape (n,).
+        current: their current values.
         held_by: ENFORCED, DECLARED or FLAG.
         assigned: the variable was set outside of a compiled step since the last check.
-        replaced: the optimizer is another one than when they were held, or has no hook.
-        bypassed: the optimizer made updates of which its hook doesn't know these masks.
-        still_trained: the optimizer trains the variable, and the step wasn't compiled anew since it
-            was set not to be trainable.
-        constrained: what the constraint of the weight makes of it is what it is now.
+        replaced: the optimizer isn't the one from when they were held, or has no hook.
+        bypassed: the optimizer made updates without these masks in its hook.
+        still_trained: the optimizer trains the variable, and the step wasn't compiled again since
+            the variable was set not to be trainable.
+        constrained: the constraint of the weight yields its current value.
         elsewhere: the optimizer of another model has made updates, and trains the weight.
-        untrained: no optimizer that is known trains the weight.
+        untrained: no known optimizer trains the weight.
         gradient_left: the optimizer made updates while the weight had a gradient, although its flag
             is set; None if that isn't known.
-        gradient: what moved has a gradient now, though it should have none.
-        unmasked: the graph has an update of the variable that the masks don't go around.
-        stateless: the optimizer keeps nothing of the variable, though it does of others.
-        average: the optimizer's moving average of them, where it overwrites weights by it.
+        gradient: the moved elements have a gradient now, though they should have none.
+        unmasked: the graph has an update of the variable outside the masks.
+        stateless: the optimizer has no slots of the variable, though it has of others.
+        average: the optimizer's moving average of them, if it overwrites weights with it.
         decay: the optimizer's weight decay of this variable.
-        rates: learning rates of each update in which they may have moved; several where it isn't
-            known how many these were.
-        slots: what the optimizer keeps of some held elements, when they were held (NaN where it had
-            no slots then) and now.
+        rates: learning rates of each update in which they may have moved; several if the number of
+            updates is unknown.
+        slots: the optimizer's slots of some held elements, from when they were held (NaN where it
+            had none) and now.
         betas: the optimizer's factors, by which slots decay.
-        updates: how many updates lie between the two.
+        updates: the number of updates between the two.
     """
 
     was: Array = field(default_factory=lambda: np.zeros(0, np.float32))
@@ -84,7 +84,7 @@ class Facts:
 class Cause(NamedTuple):
     """A row of the table: its name is a key of `core.violation.CAUSES`.
 
-    `held_by` says what has to hold weights that it can move, `applies` whether facts speak for it.
+    `held_by` lists what may hold the weights that it can move, `applies` tests the facts.
     """
 
     name: str
@@ -99,7 +99,7 @@ def cause_of(facts: Facts) -> str:
 
 
 def _overwritten(facts: Facts) -> bool:
-    """The average follows what it overwrote, so that it may be off by some roundings."""
+    """The average follows the overwritten weights, so it may be off by some roundings."""
     if facts.average is None or not facts.current.size:
         return False
     off = abs(_wide(facts.current) - _wide(facts.average))
@@ -113,7 +113,7 @@ def _decays(facts: Facts) -> bool:
             continue
         moved = abs(_wide(facts.current) - _wide(facts.was)).sum()
         off = abs(_wide(facts.current) - _wide(decayed))
-        # A compiled step may round otherwise, once an update.
+        # A compiled step may round differently, once per update.
         rounding = np.minimum(len(rates), 4) * _spacing(facts.was).sum()
         if 0 < moved < np.inf and off.sum() <= _UNEXPLAINED * moved + min(rounding, moved / 2):
             return True
@@ -121,7 +121,7 @@ def _decays(facts: Facts) -> bool:
 
 
 def _decayed(facts: Facts, rates: Array) -> Array | None:
-    """What only weight decay would have made, by the arithmetic of Keras."""
+    """The values that weight decay by itself would have produced, in Keras's arithmetic."""
     if not facts.decay or not 0 < len(rates) <= MOST_UPDATES:
         return None
     kind = facts.was.dtype.type
@@ -156,7 +156,7 @@ def _grows(facts: Facts) -> bool:
 
 
 def _still(facts: Facts) -> bool:
-    """No gradient ever arrived, so that no optimizer moved them."""
+    """No gradient ever arrived, so no optimizer moved them."""
     slots = [end for _, end in facts.slots.values() if end.size]
     # Decay that could not be computed, and an average, need no gradient.
     moves = bool(facts.decay) or facts.average is not None
@@ -164,7 +164,7 @@ def _still(facts: Facts) -> bool:
 
 
 def _decays_more(facts: Facts) -> bool:
-    """Weight decay and momentum moved them, and weight decay did more of it."""
+    """Weight decay and momentum moved them, weight decay more."""
     decayed = (_decayed(facts, rates) for rates in facts.rates)
     by_decay = next((value for value in decayed if value is not None), None)
     if by_decay is None or not _fades(facts):
@@ -183,7 +183,7 @@ def _spacing(values: Array) -> npt.NDArray[np.float64]:
     return _wide(np.spacing(abs(values)))
 
 
-# Around a step that goes through the hook nothing of the optimizer can move what masks enforce.
+# In a step that goes through the hook, the optimizer can't move what masks enforce.
 TABLE = (
     Cause("ema", (DECLARED, FLAG), _overwritten),
     Cause("weight_decay", (DECLARED, FLAG), _decays),

@@ -1,4 +1,4 @@
-"""Compares held elements bit by bit with what they should be, in NumPy."""
+"""Compares held elements bitwise with their expected values, in NumPy."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tb_pastnet.record.weight import Array
 Ints = npt.NDArray[np.int64]
 
 _BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
-# Odd, so that the print of one element that changes always changes.
+# Odd: if one element changes, the fingerprint always changes.
 _STRIDE = np.int64(0x5851F42D4C957F2E)
 _START = np.int64(0x14057B7EF767814F)
 
 
 class Channels(NamedTuple):
-    """A comparison of held elements with what they should be, each of shape (channels,).
+    """A comparison of held elements with their expected values, each of shape (channels,).
 
     Attributes:
-        differ: int64, held elements that aren't what they should be.
+        differ: int64, held elements that differ from the expected value.
         held: int64, held elements.
         largest: float64, largest |w − expected| of those; infinite where it isn't finite.
         fingerprint: int64 of the held elements.
-        expected: int64, a fingerprint of which are held, and of what they should be.
+        expected: int64, a fingerprint of which are held, and of their expected values.
     """
 
     differ: Ints
@@ -38,7 +38,7 @@ class Channels(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Values of a weight, what held elements should be, and which are held: None, all of them."""
+    """Values of a weight, expected values, and which elements are held; None: all of them."""
 
     value: Array
     expected: Array
@@ -59,7 +59,7 @@ class Comparison(NamedTuple):
 
         def fingerprint(values: Array) -> Ints:
             bits = axis.split(_bits(values)).astype(np.int64)
-            # One more, so that it also says which elements are held where all are zero.
+            # One more: it also depends on which elements are held if all are zero.
             prints: Ints = np.where(rows, (bits + 1) * factor, 0).sum(axis=1)
             return prints
 

@@ -1,4 +1,4 @@
-"""The causes of violations where no optimizer can be asked: what the numbers alone say."""
+"""The causes of violations without access to an optimizer: from the numbers only."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tb_pastnet.record.audit.freeze_audit import CauseFinder
 from tb_pastnet.record.audit.optimizer_facts import SAMPLE
 
 _ENOUGH = 4
-"""Elements of which it is no chance that all shrink by one factor: 3 of 10⁵ random moves do so."""
+"""With this many elements, shrinking by one factor is no chance: 3 of 10⁵ random moves do so."""
 
 
 class DecayByNumbers(CauseFinder):
-    """Knows weight decay by what it does: all that moves becomes smaller by one factor."""
+    """Recognises weight decay by its effect: all moved elements shrink by one factor."""
 
     def facts(self, held: HeldArray, channels: Ints) -> Facts:
         """See `CauseFinder`."""
@@ -26,7 +26,7 @@ class DecayByNumbers(CauseFinder):
 
 
 def _decay(was: Array, current: Array) -> float:
-    """The share by which elements have become smaller; 0 where that says nothing."""
+    """The share by which elements have shrunk; 0 if it isn't one share."""
     wide = np.asarray(was, np.float64)
     if np.count_nonzero(wide) < _ENOUGH:
         return 0.0

@@ -1,4 +1,4 @@
-"""Compares held weights with what they were when they were held."""
+"""Compares held weights with the values at which they were held."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 
 @dataclass
 class _Open:
-    """Of one variable: fingerprints and violation of each channel."""
+    """Fingerprints and violation of each channel of a variable."""
 
     fingerprint: Ints
     expected: Ints
@@ -42,7 +42,7 @@ class OpenViolations:
         return sorted([*self._past, *going_on], key=lambda violation: violation.first_step)
 
     def new(self, name: str, compared: Channels) -> Ints:
-        """Channels whose violation isn't open, or is of weights that were held anew since."""
+        """Channels whose violation isn't open, or is of weights that have been held again since."""
         variable = self._open.get(name)
         if variable is None:
             return np.flatnonzero(compared.differ)
@@ -52,7 +52,7 @@ class OpenViolations:
         return np.flatnonzero((compared.differ > 0) & ~same)
 
     def enter(self, name: str, compared: Channels, step: int, cause: str) -> list[Violation]:
-        """Enters a check: gives violations that are new, or moved since the last."""
+        """Enters a check: returns violations that are new, or moved since the last."""
         new = set(self.new(name, compared).tolist())
         first = _Open(compared.fingerprint, compared.expected, {})
         variable = self._open.setdefault(name, first)
@@ -80,7 +80,7 @@ class OpenViolations:
         return entered
 
     def close(self, name: str) -> None:
-        """Ends those of a variable: it is again as it should be, or isn't held any more."""
+        """Ends those of a variable: its values are right again, or it isn't held any more."""
         variable = self._open.pop(name, None)
         if variable is not None:
             self._past.extend(variable.violations.values())
@@ -92,7 +92,7 @@ class OpenViolations:
 
 
 class Held(Protocol):
-    """A weight of which something is held, compared where it lies; its `masks`, or None."""
+    """A weight with held elements, compared on its device; its `masks`, or None."""
 
     name: str
     axis: ChannelAxis
@@ -100,10 +100,10 @@ class Held(Protocol):
 
     @property
     def flagged(self) -> bool:
-        """Whether it is held whole, as the framework says that it isn't trainable."""
+        """Whether all of it is held, by the framework's trainable flag."""
 
     def follow(self, masks: Any, *, flagged: bool) -> bool:
-        """Takes over what holds it now; whether other elements are held than before."""
+        """Updates which elements are held; returns whether these have changed."""
 
     def flags(self) -> npt.NDArray[np.bool_]:
         """Which elements are held."""
@@ -115,28 +115,28 @@ class Held(Protocol):
         """Positions of elements that moved farthest, a share of each channel."""
 
     def values_at(self, positions: Ints) -> tuple[Array, Array]:
-        """Some of its elements: what they should be, and what they are."""
+        """Expected and current values of some of its elements."""
 
 
 class CauseFinder(ABC):
-    """Names the likely causes of violations, from facts that a framework's room gathers."""
+    """Names the likely causes of violations, from facts of a framework's room."""
 
     def begin(self, held: Sequence[Any]) -> None:  # noqa: B027
-        """Where more of some weights is held from now on."""
+        """Called when more of some weights is held from now on."""
 
     def remember(self, held: Iterable[Any]) -> None:  # noqa: B027
-        """After a check, of what it has looked at."""
+        """Called after a check, with the weights that it looked at."""
 
     def newly_bypassed(self, held: Iterable[Any]) -> set[str]:
-        """Names of weights that updates were made of without their masks, as far as that is new."""
+        """Names of weights that were updated without their masks, if that is new."""
         return set()
 
     @abstractmethod
     def facts(self, held: Any, channels: Ints) -> Facts:
-        """What is known of a weight that moved in some channels."""
+        """Facts about a weight that moved in some channels."""
 
     def cause(self, held: Any, channels: Ints) -> str:
-        """A key of `core.violation.CAUSES`; "unknown" also where something can't be read."""
+        """A key of `core.violation.CAUSES`; "unknown" if something can't be read."""
         try:
             return cause_of(self.facts(held, channels))
         except Exception:
@@ -144,38 +144,38 @@ class CauseFinder(ABC):
 
 
 class AuditSource(ABC):
-    """What an audit asks of a framework's room: `weights` that may be held, and causes."""
+    """What an audit needs from a framework's room: `weights` that may be held, and causes."""
 
     weights: Sequence[Any]
     causes: CauseFinder
 
     @abstractmethod
     def held(self, weight: Any) -> Held:
-        """Compares a weight from now on."""
+        """Starts comparing a weight."""
 
     @abstractmethod
     def moved(self, held: Sequence[Any]) -> Sequence[bool]:
         """Which of some weights have a held element that moved."""
 
     def quick_key(self) -> Hashable:
-        """Another one where `trainable` of a layer has changed: asked at each step."""
+        """Changes when `trainable` of a layer has changed; read at each step."""
         return ()
 
     def trainable(self) -> Sequence[bool]:
-        """Of each weight, whether the framework's own flags let updates change it."""
+        """For each weight, whether the framework's own flags let updates change it."""
         return [True] * len(self.weights)
 
 
 class Audit:
-    """Compares held weights bitwise with what they were when they were held.
+    """Compares held weights bitwise with the values at which they were held.
 
-    Held are the elements that masks don't let through, enforcing or only declared, at zero where
-    they are pruned and at their reference where frozen; and whole weights that the framework says
-    aren't trainable, at the value that they had when that was first seen. Statistics, such as those
-    of BatchNormalization, are never held. Layers that own their masks hold by the way they compute;
-    here they are watched for `trainable=False` alone.
+    Elements are held if enforced or declared masks don't let them through: at zero if pruned, at
+    their reference if frozen. Whole weights are held if the framework's flag says that they aren't
+    trainable, at the value from when that was first seen. Statistics, such as those of
+    BatchNormalization, are never held. Layers that own their masks hold weights by the way they
+    compute; here they are only checked for `trainable=False`.
 
-    Other bits are other values: −0 isn't 0, but in pruned arrays; a NaN that stays is at rest.
+    Other bits are other values: −0 isn't 0, except in pruned arrays; a NaN that stays hasn't moved.
     """
 
     def __init__(self, source: AuditSource, masks: Callable[[], MaskTable | None]) -> None:
@@ -193,18 +193,18 @@ class Audit:
 
     @property
     def violations(self) -> list[Violation]:
-        """All so far by their first step, as of their last movement; of ended ones 65,536."""
+        """All so far by their first step, as of their last movement; at most 65,536 ended ones."""
         return self._violations.all()
 
     @property
     def notes(self) -> list[str]:
-        """What was found out about the training besides violations, each once."""
+        """Other observations about the training, each once."""
         return list(self._notes)
 
     def observe(self, *, quick: bool = False) -> None:
-        """Sees what is held and what not, so that references are the current values.
+        """Looks at which elements are held, and takes current values as references.
 
-        `quick` asks for `trainable` only where that of a layer, or a mask, has changed.
+        `quick` reads `trainable` only if that of a layer, or a mask, has changed.
         """
         masks = self._masks()
         seen = self._source.quick_key(), version_of(masks, self._own_masks)
@@ -232,11 +232,11 @@ class Audit:
         return violations
 
     def restart(self) -> None:
-        """Forgets what is violated now, so that it is found anew: for a new lineage."""
+        """Forgets current violations, so a new lineage reports them again."""
         self._violations.close_all()
 
     def _masks_changed(self) -> None:
-        """Sees a change of masks before the next step. It isn't the command that may fail here."""
+        """Looks at changed masks before the next step. A failure here isn't the command's."""
         with suppress(Exception):
             self.observe()
 
@@ -261,7 +261,7 @@ class Audit:
         if begun:
             self._source.causes.begin(begun)
         if first:
-            # As of now: where nothing was held, no check has looked.
+            # As of now: while nothing was held, no check has looked.
             self._source.causes.remember(self._held.values())
 
     def _judge(self, held: Held, step: int) -> list[Violation]:
@@ -273,7 +273,7 @@ class Audit:
     def _note_bypass(self, held: Sequence[Held]) -> None:
         for name in self._source.causes.newly_bypassed(held):
             self._notes.setdefault(
-                f"Could not hold {name!r} in a training step: expected one that was traced after "
-                f"its first mask, got one traced before, which goes around it. Make the "
-                f"tf.function of the step anew."
+                f"Could not hold {name!r} in a training step: expected a step traced after its "
+                "first mask, got one traced before, which bypasses it. Create the tf.function of "
+                "the step again."
             )

@@ -1,4 +1,4 @@
-"""Finds causes by what is read of an optimizer: as weights began to be held, at checks, and now."""
+"""Finds causes from an optimizer's state: when weights began to be held, at checks, and now."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.freeze_audit import CauseFinder, Held
 
 SAMPLE = 256
-"""Elements of a variable that are looked at for a cause."""
+"""Elements of a variable that are sampled to find a cause."""
 
 _LOOKED_AT = 1 << 16
 _POINTS = 64
@@ -34,7 +34,7 @@ _FORGOTTEN = 1e-4
 class Applied(NamedTuple):
     """How many updates an optimizer has made, and how often that count was set by hand (`loaded`).
 
-    `hooked` of them went through its hook, the last of which knew `generation` of the masks.
+    `hooked` of them went through its hook, the last with `generation` of the masks.
     """
 
     updates: int = 0
@@ -44,9 +44,10 @@ class Applied(NamedTuple):
 
 
 class Average(NamedTuple):
-    """An optimizer's moving average of a variable: `values_at` gives some of its elements.
+    """An optimizer's moving average of a variable: `values_at` returns some of its elements.
 
-    `overwrites_every` are updates between two overwritings of the weights; None: only at the end.
+    `overwrites_every` is the number of updates between overwrites of the weights; None: only at the
+    end.
     """
 
     values_at: Callable[[Ints], Array]
@@ -55,7 +56,7 @@ class Average(NamedTuple):
 
 
 class OptimizerFacts(Protocol):
-    """What a framework's room reads of an optimizer now. Derive from it what has no more to say."""
+    """An optimizer's current state, read by a framework's room, with defaults to derive from."""
 
     optimizer: Any
 
@@ -65,11 +66,11 @@ class OptimizerFacts(Protocol):
 
     @property
     def rate(self) -> float:
-        """The learning rate, NaN where it follows a schedule or isn't known."""
+        """The learning rate, NaN if it follows a schedule or is unknown."""
 
     @property
     def schedule(self) -> Callable[[int], float] | None:
-        """Gives the learning rate of an update; None if it follows none."""
+        """Returns the learning rate of an update; None without a schedule."""
 
     @property
     def applied(self) -> Applied | None:
@@ -96,20 +97,20 @@ class OptimizerFacts(Protocol):
 
 
 class TrainingFacts(Protocol):
-    """What is read of a training besides its optimizers. As `OptimizerFacts`, to derive from."""
+    """The state of a training, apart from its optimizers, with defaults to derive from."""
 
     def optimizers(self) -> Callable[[Any], OptimizerFacts | None]:
-        """Gives the one that trains a weight, as of now; None if none is known."""
+        """Returns the optimizer that trains a weight now; None if none is known."""
 
     def step(self) -> Any:
-        """The compiled step; another object once it is compiled anew."""
+        """The compiled step; another object once it is compiled again."""
         return None
 
     def assigned(self, held: Any) -> int:
-        """How often the variable was set by hand since this was asked first."""
+        """How often the variable was set by hand since the first call."""
 
     def constrained(self, held: Any) -> bool:
-        """Whether the constraint of a weight makes of what it should be what it is now."""
+        """Whether the constraint of a weight turns its expected value into its current one."""
         return False
 
     def elsewhere(self, held: Any) -> bool:
@@ -118,7 +119,7 @@ class TrainingFacts(Protocol):
 
 
 class _Beginning(NamedTuple):
-    """How it stood when some elements of a variable began to be held; what is large, weakly."""
+    """The state when some elements began to be held; large objects by weak reference."""
 
     optimizer: Any
     step: Any
@@ -133,7 +134,7 @@ def _nothing() -> None:
 
 
 class _Updates(NamedTuple):
-    """How an optimizer stood at the check before."""
+    """The state of an optimizer at the previous check."""
 
     optimizer: Any = _nothing
     updates: int = 0
@@ -141,20 +142,20 @@ class _Updates(NamedTuple):
 
 
 class _Check(NamedTuple):
-    """How it stood at the check before: optimizers by id; how often each weight was set by hand."""
+    """The state at the previous check: optimizers by id; how often each weight was set by hand."""
 
     optimizers: Mapping[int, _Updates] = MappingProxyType({})
     assigned: Mapping[str, int] = MappingProxyType({})
     counted: bool = False
 
     def of(self, facts: OptimizerFacts) -> _Updates:
-        """That of an optimizer; of one that wasn't there, as it began."""
+        """That of an optimizer; for a new one, its initial state."""
         counted = self.optimizers.get(id(facts.optimizer), _Updates())
         return counted if counted.optimizer() is facts.optimizer else _Updates()
 
 
 class OptimizerCauses(CauseFinder):
-    """Finds causes by what it reads now, and remembers from before."""
+    """Finds causes from the current state and the remembered one."""
 
     def __init__(self, training: TrainingFacts) -> None:
         self._training = training
@@ -163,13 +164,13 @@ class OptimizerCauses(CauseFinder):
         self._sound = False
 
     def held_by(self, held: Held) -> str:
-        """ENFORCED, DECLARED or FLAG; a framework whose optimizers heed no flag says DECLARED."""
+        """ENFORCED, DECLARED or FLAG; DECLARED if the framework's optimizers ignore flags."""
         if held.flagged:
             return FLAG
         return ENFORCED if held.masks is not None and held.masks.enforced else DECLARED
 
     def begin(self, held: Sequence[Held]) -> None:
-        """Remembers how it stands where more of some variables is held from now on."""
+        """Remembers the state when more of some variables is held from now on."""
         of = self._training.optimizers()
         loose = [each for each in held if self.held_by(each) != ENFORCED]
         if loose and not self._checked.counted:
@@ -183,23 +184,24 @@ class OptimizerCauses(CauseFinder):
             if key not in now:
                 now[key] = _beginning(facts, step)
             self._begun[each.name] = now[key]
-            # Slots matter where the optimizer goes on with weights that are only said to be held.
+            # Slots matter if the optimizer keeps updating weights that are only declared as held.
             if facts is not None and self.held_by(each) == DECLARED:
                 positions = sampled(each.flags())
                 slots = facts.slots(each, positions)
                 self._begun[each.name] = now[key]._replace(positions=positions, slots=slots)
 
     def remember(self, held: Iterable[Held]) -> None:
-        """Remembers how it stands after a check."""
+        """Remembers the state after a check."""
         held = list(held)
         assigned = {variable.name: self._training.assigned(variable) for variable in held}
-        # What masks enforce no optimizer moves: its count and rate, which cost a read, say nothing.
+        # No optimizer moves what masks enforce: its count and rate, which cost a read, don't
+        # matter.
         loose = [each for each in held if self.held_by(each) != ENFORCED]
         counts = _counts(self._training.optimizers(), loose) if loose else {}
         self._checked = _Check(counts, assigned, bool(loose))
 
     def newly_bypassed(self, held: Iterable[Held]) -> set[str]:
-        """The same as `bypassed`, but not again once all masks of now were seen to be in force."""
+        """Like `bypassed`, but not again once all current masks were seen in force."""
         if self._sound:
             return set()
         of, names, sound = self._training.optimizers(), set(), True
@@ -215,18 +217,18 @@ class OptimizerCauses(CauseFinder):
         return names
 
     def _bypassed(self, held: Held, facts: OptimizerFacts) -> bool:
-        """Whether an optimizer made updates without the enforced masks since these came."""
+        """Whether an optimizer made updates without the enforced masks since they were set."""
         begun = self._begun.get(held.name)
         if begun is None or begun.optimizer() is not facts.optimizer:
             return False
         applied, before = facts.applied or Applied(), begun.applied
         stale = applied.hooked > before.hooked and applied.generation < held.masks.generation
         beside = applied.updates - applied.hooked > before.updates - before.hooked
-        # A counter that was loaded says nothing.
+        # A loaded counter means nothing.
         return stale or (beside and applied.loaded == before.loaded)
 
     def facts(self, held: Held, channels: Ints) -> Facts:
-        """What is known of a variable that moved."""
+        """Facts about a variable that moved."""
         positions = held.worst(channels, SAMPLE)
         was, current = held.values_at(positions)
         assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
@@ -263,7 +265,7 @@ class OptimizerCauses(CauseFinder):
         )
 
     def _overwriting(self, optimizer: OptimizerFacts, held: Held) -> Average | None:
-        """The moving average, where it has overwritten the weights since the last check."""
+        """The moving average, if it has overwritten the weights since the last check."""
         average = optimizer.average(held)
         if average is None:
             return None
@@ -272,11 +274,11 @@ class OptimizerCauses(CauseFinder):
         if every:
             return average if updates // every > checked // every else None
         # Without a frequency weights are overwritten when `fit` ends. Long after any other movement
-        # the average has come to equal the weights by itself.
+        # the average equals the weights anyway.
         return average if average.momentum ** (updates - checked) > _FORGOTTEN else None
 
     def _rates(self, optimizer: OptimizerFacts, begun: _Beginning) -> list[Array]:
-        """Learning rates of the updates since the last check, and since they are held."""
+        """Learning rates of the updates since the last check, and since the weights are held."""
         rates: list[Array] = []
         checked = self._checked.of(optimizer)
         for reference, begin in (
@@ -290,7 +292,7 @@ class OptimizerCauses(CauseFinder):
 
 
 def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Array]:
-    """The learning rates of the updates since one; several where it was changed in between."""
+    """The learning rates of the updates since one; several if the rate was changed in between."""
     count, schedule = optimizer.updates - since, optimizer.schedule
     if schedule is not None:
         updates = np.arange(since, optimizer.updates)
@@ -307,7 +309,7 @@ def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Arr
 def _counts(
     of: Callable[[Any], OptimizerFacts | None], held: Iterable[Held]
 ) -> dict[int, _Updates]:
-    """How the optimizers of some weights stand."""
+    """The states of the optimizers of some weights."""
     known = {id(facts): facts for facts in map(of, held) if facts is not None}
     return {
         id(facts.optimizer): _Updates(_reference(facts.optimizer), facts.updates, facts.rate)
@@ -324,7 +326,7 @@ def _beginning(facts: OptimizerFacts | None, step: Any) -> _Beginning:
 
 
 def _reference(thing: Any) -> Any:
-    """A weak reference where that can be: what was replaced may be large."""
+    """A weak reference if possible: replaced objects may be large."""
     try:
         return weakref.ref(thing)
     except TypeError:
@@ -337,7 +339,7 @@ def _faded(
     """Slots of the sampled elements in some channels, when they began to be held and now."""
     current = optimizer.slots(held, begun.positions)
     inside = np.isin(_channels_at(held.axis, begun.positions), channels)
-    # None of a small channel among many may be in the sample: the others are like it.
+    # The sample may miss a small channel among many: the others are like it.
     chosen = inside if inside.any() else np.ones_like(inside)
     unknown = np.full(len(begun.positions), np.nan)
     return {

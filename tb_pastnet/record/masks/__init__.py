@@ -1,1 +1,1 @@
-"""Masks on single weights, for every framework: commands, what is saved, and what is recorded."""
+"""Masks on single weights, for every framework: commands, saving and recording."""

@@ -1,4 +1,4 @@
-"""The commands on masks: prune, regrow, freeze, thaw, and how sparse it became."""
+"""The commands on masks: prune, regrow, freeze, thaw, and the resulting sparsity."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Enforcer(Protocol):
         """After a storage of masks has changed."""
 
     def clear_slots(self, variable: Any, where: Mask) -> None:
-        """Sets what optimizers keep of some elements to what it is of new weights."""
+        """Resets the optimizer slots of some elements to their initial values."""
 
 
 class MaskCommands:
-    """The part of `Masks` that changes masks: looks names up, and does a command at once.
+    """The part of `Masks` that changes masks: it looks up names and runs a command at once.
 
-    `refuse` raises where a framework can't hold a weight. `at_once` makes a context around a
-    command in which nothing else changes variables.
+    `refuse` raises if a framework can't hold a weight. `at_once` makes a context for a command in
+    which nothing else changes variables.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class MaskCommands:
         """Prunes weights: sets them to zero and holds them there.
 
         Args:
-            name: of the variable, or what means it: see `docs/how_to/masks.md`.
-            kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. What is pruned
-                already stays so.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
+            kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. Pruned weights
+                stay pruned.
             channels: numbers of whole channels to prune instead.
 
         Raises:
@@ -82,11 +82,11 @@ class MaskCommands:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
 
         Args:
-            name: of the variable, or what means it: see `docs/how_to/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             threshold: at least 0. NaN and infinite weights stay.
 
         Raises:
-            InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
+            InvalidArgument: not a finite number from 0 on, or nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
         with self._at_once():
@@ -104,8 +104,8 @@ class MaskCommands:
         """Prunes the smallest weights until a fraction of all is pruned.
 
         Args:
-            sparsity: the fraction pruned afterwards, 0 up to below 1; what is pruned counts.
-            scope: "global", the smallest of all variables together, or "layer", of each alone.
+            sparsity: the fraction pruned afterwards, 0 up to below 1, including pruned weights.
+            scope: "global", the smallest of all variables together, or "layer", of each separately.
             structured: whole channels, by their norm; `sparsity` is a fraction of channels then.
             variables: names. None: all kernels. The largest of each always stays.
 
@@ -122,9 +122,9 @@ class MaskCommands:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
         Args:
-            name: of the variable, or what means it: see `docs/how_to/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             nonzeros_per_block: N, how many stay.
-            block_size: M. Blocks lie along the inputs that an output sums over.
+            block_size: M. Blocks run along the inputs that an output sums over.
 
         Raises:
             InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
@@ -141,7 +141,7 @@ class MaskCommands:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
         Args:
-            name: of the variable, or what means it: see `docs/how_to/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             kept: 1 is kept from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to regrow instead.
 
@@ -159,13 +159,14 @@ class MaskCommands:
     def freeze(
         self, name: object, trainable: npt.ArrayLike | None = None, channels: Channels | None = None
     ) -> None:
-        """Freezes weights: holds them at their values of now.
+        """Freezes weights at their current values.
 
         Args:
-            name: of the variable, or what means it: see `docs/how_to/masks.md`.
-            trainable: 1 trains on, 0 is frozen, shape of the variable, bool, int or float. What is
-                frozen already stays so; what is pruned stays pruned.
-            channels: numbers of whole channels to freeze instead. None of both: the whole variable.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
+            trainable: 1 keeps training, 0 is frozen, shape of the variable, bool, int or float.
+                Frozen weights stay frozen, pruned ones pruned.
+            channels: numbers of whole channels to freeze instead. If neither is given, the whole
+                variable.
 
         Raises:
             InvalidArgument: both are given, a wrong shape, other values than 0 and 1, or all that
@@ -187,7 +188,7 @@ class MaskCommands:
         """Lets frozen weights train again.
 
         Args:
-            name: of the variable, or what means it: see `docs/how_to/masks.md`.
+            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
             trainable: 1 trains from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to thaw instead.
 
@@ -205,13 +206,13 @@ class MaskCommands:
         """The share of pruned weights, 1 − mean(kept).
 
         Args:
-            name: of one variable. None: of all kernels, and of what else has pruned weights.
+            name: of a variable. None: all kernels, and other variables with pruned weights.
         """
         with self._at_once():
             return mask_input.sparsity(weight.kept for weight in self._counted(name))
 
     def zeros(self, name: object = None) -> float:
-        """The measured share of weights that are exactly zero, to be seen beside `sparsity`.
+        """The measured share of weights that are exactly zero, to compare with `sparsity`.
 
         Args:
             name: as in `sparsity`.
@@ -236,14 +237,14 @@ class MaskCommands:
         mask_of: Callable[[EditedWeight], Any],
         command: Callable[[EditedWeight, Any], None],
     ) -> None:
-        """Gives a command to each weight that is meant, once the masks of all are right."""
+        """Runs a command on each chosen weight, once all masks are valid."""
         with self._at_once():
             weights = self._weights(wanted, single=given is not None)
             for weight, mask in [(weight, mask_of(weight)) for weight in weights]:
                 command(weight, mask)
 
     def _weights(self, wanted: object, *, single: bool = False) -> list[EditedWeight]:
-        """The weights that are meant, of layers those that masks can hold; `single`: one mask."""
+        """The chosen weights; for layers, those that masks can hold; `single`: one mask."""
         self.state.look()
         names = self.state.names
         if single or (isinstance(wanted, str) and not is_pattern(wanted)):
@@ -255,7 +256,7 @@ class MaskCommands:
         return EditedWeight(self, self.state.weights[name])
 
     def _prunable(self, wanted: object) -> list[EditedWeight]:
-        """What a rule chooses from: of layers and patterns their kernels; None: all kernels."""
+        """What a rule chooses from: for layers and patterns their kernels; None: all kernels."""
         self.state.look()
         groups = [list(self.state.weights)] if wanted is None else self.state.names.groups(wanted)
         weights: dict[str, EditedWeight] = {}
@@ -267,7 +268,7 @@ class MaskCommands:
         return list(weights.values())
 
     def _counted(self, wanted: object) -> list[EditedWeight]:
-        """What sparsity is counted over: a weight; of several kernels and what else is pruned."""
+        """What sparsity is counted over: one weight, or all kernels and other pruned weights."""
         self.state.look()
         weights = list(map(self._edited, self.state.weights))
         if wanted is not None:
@@ -280,7 +281,7 @@ class MaskCommands:
         """Raises InvalidArgument if a mask would not hold what a layer computes with."""
         if weight.statistic:
             expected, got = "a weight that an optimizer trains", "a statistic that its layer writes"
-            raise unmaskable(weight.name, expected, got, "Choose another one.")
+            raise unmaskable(weight.name, expected, got, "Choose another variable.")
         if weight.masks() is not None:
             expected, got = "a weight without masks", "one of a layer that owns its masks"
             raise unmaskable(weight.name, expected, got, "Call the layer's own prune and freeze.")
@@ -288,16 +289,16 @@ class MaskCommands:
             self._refuse(weight)
 
     def _warn_if_more(self, sparsity: float, structured: bool, variables: object) -> None:
-        """Says that pruning gives nothing back."""
+        """Warns that pruning doesn't regrow weights."""
         with self._at_once():
             weights = self._prunable(variables)
             rows = [w.axis.split(w.kept) if structured else w.kept.reshape(-1, 1) for w in weights]
         pruned = mask_input.sparsity(np.any(row, 1) for row in rows)
-        # The share is rounded, of each variable where each is pruned alone.
+        # The share is rounded, for each variable if each is pruned separately.
         if pruned > sparsity + len(rows) / max(1, sum(map(len, rows))):
             LOGGER.warning(
-                f"Could not prune to a sparsity of {sparsity:.1%}: expected that less is pruned, "
-                f"got {pruned:.1%} that is so already, and stays. Regrow some of it first."
+                f"Could not prune to a sparsity of {sparsity:.1%}: expected less to be pruned, got "
+                f"{pruned:.1%} already, and these stay. Regrow some of them first."
             )
 
     def _prune_by(
@@ -307,7 +308,7 @@ class MaskCommands:
         *arguments: Any,
         **options: Any,
     ) -> bool:
-        """Prunes what a rule chooses of several weights together, None: of all kernels; if any."""
+        """Prunes what a rule chooses from several weights together; None: from all kernels."""
         with self._at_once():
             weights = self._prunable(variables)
             for edited in weights:
@@ -324,7 +325,7 @@ class MaskCommands:
 
 
 class EditedWeight(WeightMasks):
-    """A weight of a model, with the masks that stand beside it."""
+    """A weight of a model, with separate masks."""
 
     def __init__(self, masks: MaskCommands, weight: Weight) -> None:
         self.weight = weight
@@ -335,7 +336,7 @@ class EditedWeight(WeightMasks):
 
     @property
     def pruned(self) -> bool:
-        """Whether something of it is pruned."""
+        """Whether any of it is pruned."""
         masked = self.label in self._masks.state.masked or self.weight.masks() is not None
         return masked and not self.kept.all()
 
@@ -371,20 +372,20 @@ def wrong_masks(doing: str, got: str) -> InvalidArgument:
 
 
 def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument:
-    """The error of a weight or layer that masks can't hold."""
+    """The error for a weight or layer that masks can't hold."""
     return InvalidArgument(f"Could not mask {name!r}: expected {expected}, got {got}. {mend}")
 
 
 def _asked(
     weight: EditedWeight, mask: npt.ArrayLike | None, channels: Channels | None, word: str
 ) -> Any:
-    """The mask that is given, or the one of some channels; raises InvalidArgument."""
+    """The given mask, or the one of some channels; raises InvalidArgument."""
     if (mask is None) == (channels is None):
         verb = "prune" if word == "kept" else "freeze"
         got = "none" if mask is None else "both"
         raise InvalidArgument(
             f"Could not {verb} {weight.label!r}: expected either {word}= or channels=, got {got}. "
-            f"Give an array of 0 and 1, or numbers of channels."
+            f"Pass an array of 0 and 1, or numbers of channels."
         )
     if channels is None:
         return mask
@@ -394,7 +395,7 @@ def _asked(
 def _through(
     weight: EditedWeight, mask: npt.ArrayLike | None, channels: Channels | None, word: str
 ) -> Any:
-    """Where held elements go through again: everywhere, None, if neither is given."""
+    """The elements to let through again; None, everywhere, if neither is given."""
     if mask is None and channels is None:
         return None
     asked = _asked(weight, mask, channels, word)

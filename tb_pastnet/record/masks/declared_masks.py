@@ -1,4 +1,4 @@
-"""Masks that a user declares: nothing here holds weights, the audit says where they move."""
+"""Masks that a user declares: nothing here holds weights, the audit reports where they move."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class DeclaredMasks:
 
 
 def declared_table(weights: Sequence[Weight]) -> MaskTable:
-    """A table of masks of their own for some weights, all of which go through at first."""
+    """A table of masks for some weights, all of which are let through at first."""
     storages: list[DeclaredMasks] = []
 
     def store(weight: Weight) -> DeclaredMasks:
-        # The registry keeps none of them alive.
+        # The registry has only weak references to them.
         storages.append(DeclaredMasks(weight))
         return storages[-1]
 
@@ -45,9 +45,9 @@ def declared_table(weights: Sequence[Weight]) -> MaskTable:
 
 
 def declare(table: MaskTable, trainable: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-    """Takes over what updates may change, and what is kept; other weights stay as they are.
+    """Sets what updates may change, and what is kept; other weights stay as they are.
 
-    Both are by the names of weights; of those that aren't in the table nothing is said.
+    Both are by name of a weight; names that aren't in the table are ignored.
     """
     elements: dict[tuple[str, str], Mask] = {}
     for word, declared in (("trainable", trainable), ("kept", kept)):
@@ -67,10 +67,10 @@ def declare(table: MaskTable, trainable: Mapping[str, Any], kept: Mapping[str, A
 
 
 def flag_of(value: Any, name: str, word: str) -> bool:
-    """What is said of a whole weight; raises InvalidArgument if that is no boolean."""
+    """The declaration of a whole weight; raises InvalidArgument if it isn't a boolean."""
     if np.asarray(value).dtype.kind == "b":
         return bool(value)
     raise InvalidArgument(
-        f"Could not take the {word} mask of {name!r}: expected True, False or an array of 0 and "
-        f"1, got {value!r:.60}. Give False for a whole weight that is held."
+        f"Could not use the {word} mask of {name!r}: expected True, False or an array of 0 and "
+        f"1, got {value!r:.60}. Pass False to hold a whole weight."
     )

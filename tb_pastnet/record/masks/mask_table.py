@@ -16,10 +16,9 @@ from tb_pastnet.record.weight import OwnMasks, Weight, names_of
 
 
 class MaskStorage(Protocol):
-    """Both masks of one variable, kept where the framework's updates see them.
+    """Both masks of one variable, stored where the framework's updates use them.
 
-    `enforced` says whether they are held, not only declared. Steps that were traced before its
-    `generation` don't know of it.
+    `enforced`: they are held, not only declared. Steps traced before its `generation` don't use it.
     """
 
     variable: Any
@@ -30,11 +29,11 @@ class MaskStorage(Protocol):
         """Kept and trainable. A pruned element counts as trainable: it isn't frozen."""
 
     def write(self, kept: Mask, trainable: Mask) -> None:
-        """Sets both. What is frozen only now is held at its current value."""
+        """Sets both. Newly frozen elements are held at their current values."""
 
 
 class MaskRegistry:
-    """The masks of variables, whichever models they are of. Others keep these alive.
+    """The masks of variables of all models. Others own them: these are weak references.
 
     Attributes:
         version: grows with every change of any of them.
@@ -44,7 +43,7 @@ class MaskRegistry:
     def __init__(self) -> None:
         self.version = 0
         self.generation = 0
-        # Each keeps its variable alive, and so the key.
+        # Each refers to its variable, which keeps the key valid.
         self._storages: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._observers: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._pending: list[weakref.WeakMethod[Callable[[], None]]] = []
@@ -58,13 +57,13 @@ class MaskRegistry:
         return list(self._storages.values())
 
     def add(self, storage: MaskStorage) -> None:
-        """Takes up the first masks of a variable."""
+        """Registers the first masks of a variable."""
         self.generation += 1
         storage.generation = self.generation
         self._storages[id(storage.variable)] = storage
 
     def changed(self) -> None:
-        """Tells those that observe that some are others now."""
+        """Notifies observers that some masks have changed."""
         self.version += 1
         self._observers = _called(self._observers)
 
@@ -73,11 +72,11 @@ class MaskRegistry:
         self._observers.append(weakref.WeakMethod(observe))
 
     def settle_by(self, settle: Callable[[], None]) -> None:
-        """Calls a bound method, kept weakly, once all that is loaded with masks is loaded."""
+        """Calls a bound method, kept weakly, once everything loaded along with masks is loaded."""
         self._pending.append(weakref.WeakMethod(settle))
 
     def settle(self) -> None:
-        """Takes up what was loaded meanwhile."""
+        """Takes over what was loaded in the meantime."""
         pending, self._pending = self._pending, []
         _called(pending)
 
@@ -85,7 +84,7 @@ class MaskRegistry:
 def _called(
     methods: Sequence[weakref.WeakMethod[Callable[[], None]]],
 ) -> list[weakref.WeakMethod[Callable[[], None]]]:
-    """Calls bound methods; those that are still alive."""
+    """Calls the bound methods whose objects still exist."""
     alive = [(reference, method) for reference in methods if (method := reference()) is not None]
     for _, method in alive:
         method()
@@ -93,10 +92,10 @@ def _called(
 
 
 class MaskTable:
-    """The masks of a network's weights by name: a view of those that its variables have.
+    """The masks of a network's weights by name: a view of its variables' masks.
 
     Attributes:
-        origin: fingerprint of the values at the beginning, "" where it isn't known yet; saved.
+        origin: fingerprint of the values at the beginning, "" until it is known; saved.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class MaskTable:
 
     @property
     def version(self) -> int:
-        """Another number after each change."""
+        """Different after each change."""
         return self._contents.registry.version
 
     @property
@@ -131,14 +130,14 @@ class MaskTable:
         return self._contents.weights
 
     def look(self) -> None:
-        """Sees what weights the network has now, where these may have become others."""
+        """Looks up the network's current weights, in case they have changed."""
 
     def storage_of(self, variable: Any) -> Any:
         """The storage of a framework's variable, None if it has no masks."""
         return self._contents.registry.of(variable)
 
     def storage_for(self, name: str) -> Any:
-        """The storage of a weight, made where there is none."""
+        """The storage of a weight, made if there is none."""
         weight, contents = self.weights[name], self._contents
         storage = contents.registry.of(weight.variable)
         if storage is None and contents.store is not None:
@@ -147,7 +146,7 @@ class MaskTable:
         return storage
 
     def read(self, name: str) -> tuple[Mask, Mask]:
-        """Kept and trainable of a weight, bool arrays; all ones where it has no masks."""
+        """Kept and trainable of a weight, bool arrays; all ones if it has no masks."""
         weight = self.weights[name]
         storage = self.storage_of(weight.variable)
         if storage is not None:
@@ -165,11 +164,11 @@ class MaskTable:
         self._contents.registry.changed()
 
     def keep_origin(self, find: Callable[[], str]) -> None:
-        """Keeps the origin with the masks, where it isn't known yet."""
+        """Stores the origin with the masks, unless it is known."""
         self.origin = self.origin or find()
 
     def settle(self) -> None:
-        """Takes up what was loaded meanwhile."""
+        """Takes over what was loaded in the meantime."""
         self._contents.registry.settle()
 
     def observed_by(self, observe: Callable[[], None]) -> None:
@@ -179,7 +178,7 @@ class MaskTable:
 
 @dataclass
 class _Contents:
-    """What a framework's trackers shall not look into."""
+    """Contents that a framework's trackers don't look into."""
 
     registry: MaskRegistry
     store: Callable[[Any], MaskStorage] | None
@@ -187,7 +186,7 @@ class _Contents:
 
 
 class MaskView(Mapping[str, Mask]):
-    """One of both masks of every weight, by what a user calls it."""
+    """One of the two masks of every weight, by any name of the weight."""
 
     def __init__(self, table: MaskTable, index: int) -> None:
         self._table = table
@@ -216,6 +215,6 @@ class MaskView(Mapping[str, Mask]):
 
 
 def version_of(table: MaskTable | None, own_masks: Sequence[OwnMasks]) -> tuple[int, ...]:
-    """Another one after each change of masks; quick, as it is asked for at each step."""
+    """Different after each change of masks; quick, because it is read at each step."""
     version = () if table is None else (id(table), table.version)
     return (*version, *[masks.version for masks in own_masks]) if own_masks else version

@@ -24,7 +24,7 @@ _HEAD = "head"
 
 
 class SavedMasks(NamedTuple):
-    """The masks of one variable in a saved model, with check sums of what each channel holds."""
+    """The masks of one variable in a saved model, with checksums of each channel's held values."""
 
     kept: Mask
     through: Mask
@@ -32,7 +32,7 @@ class SavedMasks(NamedTuple):
 
 
 def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
-    """Packs the masks of a model, one bit an element and mask, before compression."""
+    """Packs the masks of a model, one bit per element and mask, before compression."""
     shapes = {name: saved.kept.shape for name, saved in masks.items()}
     head = json.dumps({"origin": origin, "variables": shapes})
     arrays: dict[str, npt.NDArray[Any]] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
@@ -48,7 +48,7 @@ def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
 def load(
     data: bytes, check: Callable[[str, tuple[int, ...]], None]
 ) -> tuple[str, dict[str, SavedMasks]]:
-    """Unpacks what `save` packed; first `check` raises where a name or shape isn't a weight's."""
+    """Unpacks what `save` packed; first `check` raises if a name or shape isn't a weight's."""
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = dict(stored)
     head = json.loads(arrays[_HEAD].tobytes())
@@ -67,7 +67,7 @@ def load(
 
 
 class StoredMasks(NamedTuple):
-    """What a layer keeps of a weight: `held` is taken where `through` is 0."""
+    """A layer's masks of a weight: `held` is used where `through` is 0."""
 
     kept: Mask
     through: Mask
@@ -75,7 +75,7 @@ class StoredMasks(NamedTuple):
 
 
 def pack(stored: StoredMasks) -> dict[str, str] | None:
-    """Packs masks as bits, and the frozen values alone; None if all goes through."""
+    """Packs masks as bits, and only the frozen values; None if everything is let through."""
     if stored.through.all():
         return None
     frozen = stored.held[stored.kept & ~stored.through]
@@ -117,7 +117,7 @@ def _bytes(text: Any, size: int, name: str) -> bytes:
     """The bytes of a text in a file, which is untrusted."""
     decoder, data, got = zlib.decompressobj(), b"", ""
     try:
-        # No more than what is expected is ever inflated.
+        # Never inflates more than expected.
         data = decoder.decompress(base64.b64decode(text, validate=True), size + 1)
     except (TypeError, ValueError, zlib.error) as error:
         got = f"damaged text ({type(error).__name__})"
@@ -136,16 +136,16 @@ def _bytes(text: Any, size: int, name: str) -> bytes:
 
 
 class Resumed(NamedTuple):
-    """What was compared after masks were loaded, by check sums of each channel's held values.
+    """The comparison after masks were loaded, by checksums of each channel's held values.
 
     Attributes:
-        equal: variables whose masks are back and whose held values are bit-identical.
-        changed: of each other variable the channels whose held values differ from those saved.
+        equal: variables whose masks are restored and whose held values are bit-identical.
+        changed: for each other variable, the channels whose held values differ from those saved.
 
     Example:
         >>> report = Resumed(("dense/kernel",), {"dense_1/kernel": (3,)})
         >>> print(report)
-        1 of 2 variables with masks are back as saved. Held values differ in 'dense_1/kernel',
+        1 of 2 variables with masks are restored as saved. Held values differ in 'dense_1/kernel',
         channels 3.
     """
 
@@ -154,7 +154,7 @@ class Resumed(NamedTuple):
 
     @classmethod
     def of(cls, sums: Mapping[str, tuple[Sums, Sums]]) -> Resumed:
-        """Compares saved check sums with those of the current values, by variable."""
+        """Compares saved checksums with those of the current values, by variable."""
         differ = {name: np.flatnonzero(saved != current) for name, (saved, current) in sums.items()}
         return cls(
             tuple(name for name, channels in differ.items() if not channels.size),
@@ -162,12 +162,12 @@ class Resumed(NamedTuple):
         )
 
     def __bool__(self) -> bool:
-        """Whether everything is back as it was."""
+        """Whether everything is restored."""
         return not self.changed
 
     def __str__(self) -> str:
         count = len(self.equal) + len(self.changed)
-        text = f"{len(self.equal)} of {count} variables with masks are back as saved."
+        text = f"{len(self.equal)} of {count} variables with masks are restored as saved."
         for name, channels in self.changed.items():
             shown = ", ".join(map(str, channels[:8])) + (", …" if len(channels) > 8 else "")
             text += f" Held values differ in {name!r},\nchannels {shown}."

@@ -17,11 +17,11 @@ from tb_pastnet.errors import InvalidArgument
 class WeightMasks(ABC):
     """Kept (0 = pruned) and trainable (0 = frozen) of each element, and the commands on them.
 
-    A framework's room says how masks and values are read, and how what is held is held.
+    A framework's room implements how masks and values are read, and how weights are held.
 
     Attributes:
-        label: what errors call the weight.
-        role: "kernel", of which something has to stay, or another one.
+        label: the weight's name in errors.
+        role: "kernel", of which something has to stay, or another role.
         axis: how it splits into channels.
     """
 
@@ -39,11 +39,11 @@ class WeightMasks(ABC):
 
     @abstractmethod
     def write(self, kept: Mask, trainable: Mask) -> None:
-        """Sets both masks and puts them in force; raises where they could not hold."""
+        """Sets both masks and puts them in force; raises if they could not hold."""
 
     @abstractmethod
     def renew(self, elements: Mask) -> None:
-        """Gives what an optimizer keeps of some elements the values of new ones."""
+        """Resets the optimizer slots of some elements to their initial values."""
 
     @property
     def kept(self) -> Mask:
@@ -56,7 +56,7 @@ class WeightMasks(ABC):
         return self.read()[1]
 
     def prune(self, kept: npt.ArrayLike) -> None:
-        """Prunes where `kept` is 0; what is pruned already stays so.
+        """Prunes where `kept` is 0; pruned weights stay pruned.
 
         Raises:
             InvalidArgument: another shape, other values than 0 and 1, or nothing of a kernel would
@@ -70,7 +70,7 @@ class WeightMasks(ABC):
         """Prunes weights of a magnitude below a threshold; large negative ones stay.
 
         Raises:
-            InvalidArgument: no finite number from 0 on, or nothing of a kernel would stay.
+            InvalidArgument: not a finite number from 0 on, or nothing of a kernel would stay.
         """
         self.prune_by(pruning_rules.below, threshold)
 
@@ -94,7 +94,7 @@ class WeightMasks(ABC):
     def freeze(self, trainable: npt.ArrayLike | None = None) -> None:
         """Holds the current values where `trainable` is 0; None: all.
 
-        What is frozen already stays so, what is pruned stays pruned.
+        Frozen weights stay frozen, pruned ones pruned.
 
         Raises:
             InvalidArgument: another shape, other values than 0 and 1, or all that would be frozen
@@ -105,8 +105,8 @@ class WeightMasks(ABC):
         kept, old = self.read()
         if not mask.all() and not (~mask & kept).any():
             raise InvalidArgument(
-                f"Could not freeze {self.label!r}: expected weights that are kept, got "
-                f"{int((~mask).sum())} that are all pruned, and so held at zero. Regrow them first."
+                f"Could not freeze {self.label!r}: expected weights that aren't pruned, got "
+                f"{int((~mask).sum())} that are all pruned and held at zero. Regrow them first."
             )
         self.write(kept, old & (mask | ~kept))
 
@@ -121,16 +121,16 @@ class WeightMasks(ABC):
         self.write(kept, old | mask)
 
     def prunable(self, kept: Mask) -> pruning_rules.Prunable:
-        """The weight as a rule sees it."""
+        """The weight as a rule gets it."""
         return pruning_rules.Prunable(self.label, self.values(), kept, self.axis)
 
     def write_kept(self, kept: Mask, trainable: Mask) -> None:
-        """Writes masks of which `kept` has new holes; raises where a kernel would be empty."""
+        """Writes masks with newly pruned weights; raises if a kernel would be empty."""
         if self.role == "kernel" and not kept.any():
             raise InvalidArgument(
-                f"Could not prune {self.label!r}: expected that some of its {kept.size} "
-                f"weights stay, got none, which cuts the network there. Take the layer out, or "
-                f"leave at least one weight."
+                f"Could not prune {self.label!r}: expected some of its {kept.size} weights to "
+                "stay, got none, which cuts the network there. Remove the layer, or leave at "
+                "least one weight."
             )
         self.write(kept, trainable | ~kept)
 

@@ -1,4 +1,4 @@
-"""The audit of weights that are spread over ranks: each rank compares its own rows."""
+"""The audit of weights spread over ranks: each rank compares its own rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tb_pastnet.record.weight import Weight
 
 
 class _HeldPart(HeldArray):
-    """This rank's part of a weight that is held; its `channels` are those of the whole weight."""
+    """This rank's part of a held weight; its `channels` are those of the whole weight."""
 
     def __init__(self, part: Part) -> None:
         super().__init__(part.weight)
@@ -26,13 +26,13 @@ class _HeldPart(HeldArray):
         self.gathered: Channels | None = None
 
     def channels(self) -> Channels:
-        """See `Held`: as the ranks have gathered them."""
+        """See `Held`: gathered from all ranks."""
         if self.gathered is None:
             raise RuntimeError("no rank has compared it yet")
         return self.gathered
 
     def own(self) -> Channels:
-        """What this rank has of each channel of the whole weight."""
+        """This rank's part of each channel of the whole weight."""
         rows, numbers = super().channels(), self._part.channels
         total = _no_channels(self._part.total)
         for name, row in rows._asdict().items():
@@ -41,20 +41,20 @@ class _HeldPart(HeldArray):
         return total
 
     def worst(self, channels: Ints, count: int) -> Ints:
-        """See `Held`: as far as they lie here."""
+        """See `Held`: only those on this rank."""
         here = np.flatnonzero(np.isin(self._part.channels, channels))
         return super().worst(here, count) if here.size else here
 
 
 class SpreadAudit(AuditSource):
-    """Compares on each rank; on rank 0 `audit` judges what all have gathered.
+    """Compares on each rank; on rank 0 `audit` judges the gathered results.
 
-    Causes are found by the rows of rank 0.
+    Causes are found from the rows of rank 0.
 
     Args:
-        own: the audit of the weights of which something lies here; asked for flags and causes.
-        weights: those of any rank that are compared.
-        parts: what of each lies here.
+        own: the audit of the weights with rows on this rank; for flags and causes.
+        weights: the compared weights of all ranks.
+        parts: the local part of each.
         settle: called before weights are looked at.
         failures: counts what fails.
     """
@@ -70,7 +70,7 @@ class SpreadAudit(AuditSource):
         self._own, self.weights, self.causes = own, own.weights, own.causes
         self._sizes = {each.name: each.axis.channels for each in weights}
         self._parts, self._settle, self._failures = parts, settle, failures
-        # The audit lets go of what isn't held any more.
+        # The audit releases weights that aren't held any more.
         self._held: WeakValueDictionary[str, _HeldPart] = WeakValueDictionary()
         self._moved: set[str] | None = set()
         self.audit = Audit(self, lambda: None)
@@ -85,7 +85,7 @@ class SpreadAudit(AuditSource):
         return self._own.quick_key()
 
     def trainable(self) -> Sequence[bool]:
-        """See `AuditSource`: of parts, whose flags count."""
+        """See `AuditSource`: the flags of this rank's parts."""
         self._settle()
         return self._own.trainable()
 
@@ -97,18 +97,18 @@ class SpreadAudit(AuditSource):
         return [each.name in self._moved for each in held]
 
     def begin(self) -> None:
-        """What was gathered is of another lineage."""
+        """Drops gathered results of another lineage."""
         self._moved = set()
 
     def observe(self) -> None:
-        """Sees what is held before the next update moves it."""
+        """Looks at held weights before the next update."""
         try:
             self.audit.observe(quick=True)
         except Exception as error:
-            self._failures.add("Could not see what is held", error)
+            self._failures.add("Could not look at held weights", error)
 
     def compare(self) -> list[bool]:
-        """Whether that failed here, and of each weight of any rank whether it moved here."""
+        """Whether that failed here, and for each weight of any rank whether it moved here."""
         self._moved = None
         try:
             self.audit.observe()

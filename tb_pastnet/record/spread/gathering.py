@@ -1,8 +1,8 @@
 """Measures weights that are spread over ranks, as by FSDP2 of torch.
 
-Each rank measures its own rows; statistics alone are gathered, and rank 0 writes them. All ranks
-follow one schedule, which nothing but the calls decides that all of them make: so each takes part
-in each record, also one that it fails to measure or to write.
+Each rank measures its own rows; only statistics are gathered, and rank 0 writes them. All ranks
+follow one schedule, which depends only on calls that all of them make: so each takes part in each
+record, even one that it fails to measure or to write.
 """
 
 from __future__ import annotations
@@ -37,13 +37,15 @@ _Rows = npt.NDArray[np.float64]
 
 
 class SpreadMeasures:
-    """Takes this rank's part in all records. `gathered` is what `Source.compare` gives on rank 0.
+    """Does this rank's part in all records. `Source.compare` returns `gathered` on rank 0.
 
     Args:
         network: the whole weights.
-        own: the source of `parts`, those that lie here.
-        schedule: one that all ranks follow alike.
-        audited: compares what is held of them; None where nothing is.
+        own: the source of `parts`.
+        parts: the local parts of weights, by name.
+        ranks: all ranks.
+        schedule: the same on all ranks.
+        audited: compares the held ones; None without an audit.
         settle: called before weights are looked at.
         writes: whether this is rank 0.
     """
@@ -64,7 +66,7 @@ class SpreadMeasures:
         self._network, self._own, self._ranks = network, own, ranks
         self._schedule, self._audited, self._failures = schedule, audited, failures
         self._settle, self._writes = settle, writes
-        # Where the channels of each weight begin among those of all.
+        # The first channel of each weight among those of all.
         ends = np.cumsum([weight.axis.channels for weight in network.weights])
         begins = {
             weight.name: end - weight.axis.channels
@@ -79,11 +81,11 @@ class SpreadMeasures:
 
     @property
     def audit(self) -> Audit | None:
-        """The audit; on rank 0 it is that of the weights of all."""
+        """The audit; on rank 0 it is that of all ranks' weights."""
         return None if self._audited is None else self._audited.audit
 
     def gathered(self) -> Floats:
-        """See `Source.compare`: what all ranks have gathered for this step."""
+        """See `Source.compare`: the statistics gathered from all ranks for this step."""
         if self._gathered is None:
             raise RuntimeError("no statistics were gathered from all ranks")
         return self._gathered
@@ -96,12 +98,12 @@ class SpreadMeasures:
             raise InvalidArgument(
                 f"Could not record on {self._ranks.count} ranks: expected one module and the same "
                 f"arguments on each, got {' and '.join(sorted({own[:80] for own, _ in said}))}. "
-                f"Make the Recorder alike on all ranks."
+                f"Make the same Recorder on all ranks."
             )
         return hashlib.blake2b(repr([own for _, own in said]).encode(), digest_size=16).hexdigest()
 
     def follow(self, step: int) -> None:
-        """Takes this rank's part in what a step asks for. It never raises."""
+        """Does this rank's part at a step. It never raises."""
         if self._apart:
             return
         try:
@@ -111,7 +113,7 @@ class SpreadMeasures:
             self._failures.add("Could not record with the other ranks any longer", error)
 
     def observe(self) -> None:
-        """Sees what is held before an update, on each rank."""
+        """Looks at held weights before an update, on each rank."""
         if self._audited is not None and not self._apart:
             self._audited.observe()
 
@@ -152,7 +154,7 @@ class SpreadMeasures:
     def _gather(self, step: int, action: Action) -> None:
         measured, totals, largest = self._measure(action)
         audited = [] if self._audited is None else self._audited.compare()
-        # By the largest of all ranks each knows what all of them know.
+        # By the maximum over all ranks, each rank has the facts of the others.
         facts = np.array([step, -step, not measured, *audited], np.int64)
         self._ranks.maximum(facts)
         if facts[0] != -facts[1]:
@@ -170,7 +172,7 @@ class SpreadMeasures:
             self._gathered = self._finished(totals, largest)
 
     def _measure(self, action: Action) -> tuple[bool, _Rows, _Rows]:
-        """Whether this rank could measure, and what sums and maxima over ranks are made of."""
+        """Whether this rank could measure, and its terms for the sums and maxima over ranks."""
         totals = np.zeros((VALUE_ROWS, len(self._all)))
         largest = np.zeros(len(self._all))
         try:
@@ -195,10 +197,10 @@ class SpreadMeasures:
 
     def _finished(self, totals: _Rows, largest: _Rows) -> Floats:
         result = np.full((len(STATISTICS), len(self._all)), np.nan)
-        # Of a rank that failed the sums are NaN.
+        # The sums of a rank that failed are NaN.
         result[:VALUE_ROWS] = totals
         result[DELTA_MAX] = np.where(np.isnan(totals[NORM]), np.nan, largest)
-        # The root of a square is exact: rows of one rank alone are as it measured them.
+        # The root of a square is exact: rows of a single rank stay as measured.
         result[NORM : DELTA_NORM + 1] = np.sqrt(totals[NORM : DELTA_NORM + 1])
         result[CHANGED] = totals[CHANGED] / self._all
         return result
@@ -213,21 +215,22 @@ class SpreadMeasures:
 
 
 def check_alike(budget: float | None, on_violation: object, masks: object, kept: object) -> None:
-    """Raises InvalidArgument for settings by which one rank would do what the others don't.
+    """Raises InvalidArgument for settings that could make ranks act differently.
 
-    Masks that a user declares are of whole weights, of which no rank has all.
+    Declared masks are of whole weights, which no rank has.
     """
     if masks or kept:
         raise InvalidArgument(
-            "Could not take masks= or kept=: expected weights that lie whole in this process, got "
-            "some that are spread over ranks. Leave them out; what needs no gradient is audited."
+            "Could not use masks= or kept=: expected weights that are whole in this process, got "
+            "some that are spread over ranks. Leave them out; weights without requires_grad are "
+            "audited."
         )
     for name, value in (("budget", budget), ("on_violation", on_violation)):
         if value is not None and (name == "budget" or value == STOP):
             raise InvalidArgument(
-                f"Could not record weights that are spread over ranks: expected settings that "
-                f"decide alike on each rank, got {name}={value!r}. Leave it out: a rank that does "
-                f"otherwise than the others stops them."
+                "Could not record weights that are spread over ranks: expected settings that act "
+                f"the same on each rank, got {name}={value!r}. Leave it out: a rank that acts "
+                "differently stops the others."
             )
 
 

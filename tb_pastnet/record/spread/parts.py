@@ -1,4 +1,4 @@
-"""What of a weight lies on this rank, and of which channels it is."""
+"""The part of a weight on this rank, and its channels."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tb_pastnet.record.source import Ints
 
 @dataclass(frozen=True)
 class Part:
-    """What lies on this rank of a weight, as a weight of its own.
+    """The part of a weight on this rank, as a weight itself.
 
-    Its channels are no coarser than those of the whole: where gates, heads or groups lie one behind
-    the other they are rows, several of which make a channel.
+    Its channels are no coarser than those of the whole: if gates, heads or groups follow one
+    another, they are rows, several of which make a channel.
 
     Attributes:
         weight: the part.
-        channels: of each of its channels the channel of the whole weight that it belongs to.
+        channels: for each of its channels the channel of the whole weight that it belongs to.
         total: how many channels the whole weight has.
     """
 
@@ -32,7 +32,7 @@ class Part:
 
 
 def part_of(weight: Any, shape: tuple[int, ...], cut: tuple[int, int] | None) -> Part:
-    """The part of that shape; `cut` is the axis that is cut, and where the part begins on it."""
+    """The part of that shape; `cut` is the axis that is cut, and the part's first row on it."""
     axes, numbers = _numbered(weight.axis)
     if cut is not None and cut[0] in axes:
         axis, begin = cut

@@ -1,4 +1,4 @@
-"""What is asked of a framework's ranks."""
+"""The interface of a framework's ranks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class RankGroup(Protocol):
     count: int
 
     def all(self, item: Any) -> list[Any]:
-        """What each rank passes, in their order, on each of them."""
+        """The items of all ranks, in their order, on each rank."""
 
     def maximum(self, values: npt.NDArray[Any]) -> None:
-        """Replaces values by the largest of all ranks, on each of them."""
+        """Replaces values by their maximum over all ranks, on each rank."""
 
     def total(self, values: npt.NDArray[Any]) -> None:
-        """Replaces values by the sum over all ranks, on rank 0; elsewhere they are spoilt."""
+        """Replaces values by the sum over all ranks, on rank 0; elsewhere they are undefined."""
 
     def leave(self) -> None:
-        """Lets go of what was made for this."""
+        """Releases what was made for this."""

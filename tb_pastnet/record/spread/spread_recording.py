@@ -1,4 +1,4 @@
-"""A recording whose weights may be spread over ranks: then each of them has its part in all."""
+"""A recording whose weights may be spread over ranks: then each rank does its part of all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tb_pastnet.record.spread.gathering import SpreadMeasures
 
 
 class SpreadRecording(Recording):
-    """Does on each rank what the others wait for. `_spread` is set before its constructor runs."""
+    """Joins the calls that other ranks wait for. `_spread` is set before its constructor runs."""
 
     _spread: SpreadMeasures | None
 

@@ -1,15 +1,15 @@
-"""Answers: JSON, containers of arrays, or CSV; named by their content, and packed.
+"""Answers: JSON, containers of arrays, or CSV; with an ETag of their content, and packed.
 
-JSON is what every parser reads: no NaN, no Infinity, no lone surrogates. A container is a JSON
+JSON is valid for every parser: no NaN, no Infinity, no lone surrogates. A container is a JSON
 header, then numbers, little-endian::
 
     u32              length n of the header
-    n bytes          the header, JSON in UTF-8; its "sections" tell name, dtype, shape and offset
+    n bytes          the header, JSON in UTF-8; its "sections" have name, dtype, shape and offset
     zeros            up to a multiple of 8
     sections         one after the other, each padded to 8; offsets count from the first section
 
-Of several runs there is a container each, one after the other. A page reads a section as a typed
-array without copying: every offset is a multiple of 8.
+For several runs there is one container for each, in order. A page reads a section as a typed array
+without copying: every offset is a multiple of 8.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tb_pastnet.reader.sections import Sections, row_by_row
 from tb_pastnet.reader.threads import in_threads
 
 SCHEMA = 2
-"""Version of all answers; it grows when one changes so that an older page can't read it."""
+"""Version of all answers; it grows with each change that an older page can't read."""
 
 JSON = "application/json"
 BINARY = "application/octet-stream"
@@ -49,7 +49,7 @@ _PIECE = 1 << 20
 _SAMPLES = 4
 _SAMPLE = 1 << 12
 _WORTH_DEFLATING = 1 / 3
-# Deflate, no name, no time, so that equal bytes are packed to equal ones; level 1, unknown system.
+# Deflate, no name, no time, so equal bytes are packed to equal ones; level 1, unknown system.
 _GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 _GZIP_TAIL = struct.Struct("<II")
 
@@ -60,36 +60,36 @@ class Answer:
 
     body: bytes  # the bytes, gzipped where `packed`
     content_type: str  # set by hand; never guessed from a name
-    tag: str  # the entity tag, from the content
+    tag: str  # the ETag, from the content
     packed: bool = False  # whether the body is gzipped
-    headers: tuple[tuple[str, str], ...] = ()  # further headers
+    headers: tuple[tuple[str, str], ...] = ()  # other headers
     notes: Notes = field(default_factory=Notes)  # what could not be read for it, and why
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about."""
+        """Approximate size in bytes."""
         return _NAME_BYTES + len(self.body)
 
 
 @dataclass(frozen=True)
 class NotModified:
-    """An answer that was given before and may be gone since: a 304 needs its name alone."""
+    """An earlier answer that may be gone: a 304 needs only its ETag."""
 
-    tag: str  # its entity tag
-    make: Callable[[], Answer]  # gives it
+    tag: str  # its ETag
+    make: Callable[[], Answer]  # makes it
 
 
 def answer(body: bytes, content_type: str, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-    """Makes an answer: names its content and packs it where that pays.
+    """Makes an answer: with an ETag of its content, packed if that pays.
 
-    Text is left to TensorBoard, which packs it for the clients that want it.
+    TensorBoard packs text itself, for clients that accept it.
     """
     packed = b""
     if content_type == BINARY and len(body) >= _WORTH_PACKING:
         packed = gzipped(body)
     if len(packed) >= _SAVES * len(body):
         packed = b""
-    # The name must be weak: one tag stands for the packed and for the plain bytes.
+    # The ETag must be weak: it covers the packed and the plain bytes.
     tag = f'W/"{hashlib.blake2b(packed or body, digest_size=12).hexdigest()}"'
     return Answer(packed or body, content_type, tag, packed=bool(packed), headers=headers)
 
@@ -100,14 +100,14 @@ def json_answer(body: Mapping[str, Any], lost: Notes) -> Answer:
 
 
 def binary_answer(*parts: Sections) -> Answer:
-    """An answer of JSON values and arrays, of each part in turn, and what could not be read."""
+    """An answer of JSON values and arrays, part by part, and what could not be read."""
     body = b"".join(pack({"schema": SCHEMA, **header}, arrays) for header, arrays, _ in parts)
     return replace(answer(body, BINARY), notes=sum((lost for *_, lost in parts), Notes()))
 
 
 def csv_answer(pieces: Iterable[str]) -> Answer:
     """A table, given some lines at a time."""
-    # Without a name: one of ours would go before that of the page, which tells runs apart.
+    # Without a file name: ours would override the page's, which contains the run.
     disposition = ("Content-Disposition", "attachment")
     return answer("".join(pieces).encode("utf-8", "replace"), CSV, (disposition,))
 
@@ -141,7 +141,7 @@ def _padding(size: int) -> bytes:
 
 
 def dumps(value: Any) -> bytes:
-    """Writes JSON in ASCII; what JSON has no number for becomes null."""
+    """Writes JSON in ASCII; NaN and infinity become null."""
     try:
         # The usual case, without a copy.
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
@@ -163,10 +163,10 @@ def _finite(value: Any) -> Any:
 def gzipped(body: bytes) -> bytes:
     """Packs bytes as gzip does, in several threads at once: any client unpacks them as usual.
 
-    Pieces are deflated on their own and end at a byte each, so that they make one stream. They
-    don't see one another, which costs 32 KB of matches a MB: nothing that shows. A piece that
-    would shrink by less than a third, as samples of it tell, is taken along as it is: on most
-    networks it has arrived before it would have been packed and unpacked.
+    Pieces are deflated separately and end at a byte each, so they make one stream. They can't refer
+    to each other, which costs 32 KB of matches per MB: negligible. A piece that would shrink by
+    less than a third, judging by samples, is stored as it is: on most networks it arrives sooner
+    than it could be packed and unpacked.
     """
     ends = range(_PIECE, len(body) + _PIECE, _PIECE) if body else (0,)
 
@@ -177,7 +177,7 @@ def gzipped(body: bytes) -> bytes:
         return stream.compress(piece) + stream.flush(zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH)
 
     pieces = in_threads(deflated, ends)
-    # Summed up here, while the threads deflate.
+    # Computed here, while the threads deflate.
     tail = _GZIP_TAIL.pack(zlib.crc32(body), len(body) & 0xFFFFFFFF)
     return b"".join([_GZIP_HEAD, *pieces, tail])
 

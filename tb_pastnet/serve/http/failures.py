@@ -1,4 +1,4 @@
-"""What a route can't answer, as one JSON shape."""
+"""Failures of routes, in one JSON shape."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def not_found(message: str) -> Failure:
 
 
 def run_deleted(run: str) -> Failure:
-    """A run that was there when the answer began."""
+    """A run that disappeared while it was read."""
     return not_found(
-        f"Could not read the run {shown(run)}: expected what TensorBoard had listed of it, got "
-        "nothing. It was deleted or replaced meanwhile: ask again."
+        f"Could not read the run {shown(run)}: expected its listed data, got "
+        "nothing. It was deleted or replaced in the meantime: reload."
     )
 
 
 def not_listed() -> Failure:
-    """TensorBoard fails to list its runs, and nothing was known of them before."""
+    """TensorBoard fails to list its runs, and no earlier list is known."""
     return Failure(
         503,
         "unavailable",
-        "Could not list the runs: expected TensorBoard to list them, got an error of its loader, "
-        "which is still at work. Ask again; TensorBoard's log says more.",
+        "Could not list the runs: expected a list from TensorBoard, got an error of its loader, "
+        "which is still running. Try again; TensorBoard's log has details.",
     )
 
 
@@ -61,22 +61,22 @@ def not_allowed(method: str) -> Failure:
 
 
 def internal(error: BaseException) -> Failure:
-    """An error of ours. The text is in TensorBoard's log, it may hold paths."""
+    """Our own error. Its text, which may contain paths, is in TensorBoard's log."""
     return Failure(
         500,
         "internal",
         f"Could not answer: expected no error, got {type(error).__name__}. "
-        "TensorBoard's log says more.",
+        "TensorBoard's log has details.",
     )
 
 
 def from_tensorboard(status: int) -> Failure:
-    """An error of TensorBoard's data provider, whose text may hold paths."""
+    """An error of TensorBoard's data provider, whose text may contain paths."""
     codes = {400: "bad_request", 401: "unauthenticated", 403: "forbidden", 404: "not_found"}
     return Failure(
         status,
         codes.get(status, "internal"),
-        f"Could not read the log: expected TensorBoard to hand it out, got status {status}. "
+        f"Could not read the log: expected data from TensorBoard, got status {status}. "
         "Check the address of this page and the log directory that TensorBoard was started with.",
     )
 

@@ -1,6 +1,6 @@
-"""What a request asks for, checked: numbers parsed strictly, names only ever looked up.
+"""The parameters of a request, checked: numbers are parsed strictly, names only looked up.
 
-All of these raise a `Failure` where a parameter is missing or can't be used.
+All of these raise a `Failure` if a parameter is missing or invalid.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 class Query:
-    """A request for data: what is asked, of whom, and on whose behalf."""
+    """A request for data: its parameters, store and context."""
 
     def __init__(self, store: Store, context: RequestContext, arguments: Arguments) -> None:
         self.store = store
@@ -45,7 +45,7 @@ class Query:
 
     @cached_property
     def catalog(self) -> Catalog:
-        """All runs as of now."""
+        """The current catalog of runs."""
         return self.store.catalog(self.context)
 
     def threshold(self) -> float:
@@ -87,8 +87,7 @@ class Query:
         first, last = self.step("first"), self.step("last")
         if first is not None and last is not None and last < first:
             raise bad_request(
-                f"Could not use last: expected a step from first={first} on, got {last}. "
-                "Exchange them."
+                f"Could not use last: expected a step from first={first} on, got {last}. Swap them."
             )
         return StepSpan(first, last)
 
@@ -98,12 +97,12 @@ class Query:
         return self._reader(catalog, self._needed(by))
 
     def runs(self, least: int = FEWEST_RUNS, most: int = MOST_RUNS) -> list[RunReader]:
-        """The runs named by `run`, which stands there once for each of them, in that order."""
+        """The runs named by `run`, a parameter for each of them, in that order."""
         catalog, names = self.catalog, self.arguments.getlist("run")
         if not least <= len(names) <= most:
             raise bad_request(
                 f"Could not choose runs: expected the parameter 'run' {least} to {most} "
-                f"times, got it {len(names)} times. Name each run by a parameter of its own."
+                f"times, got it {len(names)} times. Use a separate parameter for each run."
             )
         return [self._reader(catalog, name) for name in names]
 
@@ -137,7 +136,7 @@ class Query:
         return text
 
     def variable(self, of: CatalogRun, layer: LayerEntry) -> VariableEntry:
-        """The variable named by `variable`, or the one that the layer is drawn by."""
+        """The variable named by `variable`, or the layer's main one."""
         name = self.arguments.get("variable", layer.main)
         if name not in layer.variables:
             raise not_found(
@@ -153,7 +152,7 @@ class Query:
         if index is None or not 0 <= index < variable.channels:
             raise not_found(
                 f"Could not find the channel: expected 0 to {variable.channels - 1} of "
-                f"{shown(variable.id)}, got {index}. The index tells how many there are."
+                f"{shown(variable.id)}, got {index}. The index has their number."
             )
         return index
 

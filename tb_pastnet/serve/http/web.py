@@ -1,7 +1,7 @@
 """HTTP around the routes: GET only, ETag and 304, gzip, one shape of errors.
 
 Every answer goes through TensorBoard's `http_util.Respond`, which adds the headers that
-TensorBoard's validator asks for. Nothing that a route raises reaches TensorBoard.
+TensorBoard's validator requires. No error of a route reaches TensorBoard.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ logger = logging.getLogger(__name__)
 
 
 def application(handler: Handler) -> WsgiApp:
-    """Makes a WSGI application, which raises nothing but what `start_response` raises."""
+    """Makes a WSGI application, which raises only what `start_response` raises."""
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         response = _respond(wrappers.Request(environ), handler)
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            # werkzeug takes the content type off a 304, TensorBoard's validator asks for one.
+            # werkzeug removes the content type of a 304, TensorBoard's validator requires one.
             if status.startswith("304"):
                 headers = [*headers, ("Content-Type", JSON)]
             return start_response(status, headers, *rest)

@@ -1,1 +1,1 @@
-"""Networks of a graph copied inside of it, with other variables in the place of their own."""
+"""Copies of a graph's networks inside the graph, with other variables."""

@@ -1,4 +1,4 @@
-"""What a network is given by, and what a copy shares with it, checked before the graph changes."""
+"""The arguments of a copy and its shared parts, checked before the graph changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tb_pastnet.v1.graph.graph_variables import (
 DOING = "clone a network"
 
 _SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
-"""What TensorFlow allows."""
+"""Scopes that TensorFlow allows."""
 
 _SHARE_HINT = (
     "Pass variables, tensors, operations, tables, or names of operations such as an error shows."
@@ -36,18 +36,18 @@ def flat(tensors: Nest) -> list[Any]:
     return [
         part
         for leaf in tf.nest.flatten(tensors)
-        for part in (  # some variables count as made of their handle
+        for part in (  # some variables are composites of their handle
             [leaf] if isinstance(leaf, Variable) else tf.nest.flatten(leaf, expand_composites=True)
         )
     ]
 
 
 def graph_of(inputs: Nest, outputs: Nest, doing: str = DOING) -> tf.Graph:
-    """The graph in which a network lies; raises InvalidArgument without an open one."""
+    """The graph of a network; raises InvalidArgument without an open one."""
     tensors = [*flat(outputs), *flat(inputs)]
     if not flat(outputs):
         raise InvalidArgument(
-            f"Could not {doing}: expected outputs, got none. Pass the tensors that it ends with."
+            f"Could not {doing}: expected outputs, got none. Pass the tensors at its end."
         )
     for tensor in tensors:
         _check_tensor(tensor, doing)
@@ -55,9 +55,9 @@ def graph_of(inputs: Nest, outputs: Nest, doing: str = DOING) -> tf.Graph:
     one_graph(tensors, graph, doing)
     if graph.building_function:
         raise InvalidArgument(
-            f"Could not {doing}: expected a tf.Graph, got that of a function, {graph.name!r}. "
-            f"Do it outside of the tf.function, loop or branch; for functions use tb_pastnet "
-            f"without v1."
+            f"Could not {doing}: expected a tf.Graph, got that of a function, {graph.name!r}. Do "
+            "this outside of the tf.function, loop or branch; for functions use tb_pastnet "
+            "without v1."
         )
     return open_graph(graph, doing)
 
@@ -65,14 +65,14 @@ def graph_of(inputs: Nest, outputs: Nest, doing: str = DOING) -> tf.Graph:
 def _check_tensor(tensor: object, doing: str) -> None:
     if not (isinstance(tensor, tf.Tensor) and hasattr(tensor, "graph")):
         raise InvalidArgument(
-            f"Could not {doing}: expected tensors of a tf.Graph, got {type(tensor).__name__}. Of a "
-            f"variable pass what is read from it; for Keras and eager code use tb_pastnet without "
-            f"v1."
+            f"Could not {doing}: expected tensors of a tf.Graph, got {type(tensor).__name__}. For "
+            "a variable pass a tensor read from it; for Keras and eager code use tb_pastnet "
+            "without v1."
         )
 
 
 def replacements(inputs: Nest, new_inputs: Nest, graph: tf.Graph) -> list[Pair]:
-    """Pairs of an input and the one in its place; raises InvalidArgument if they don't fit."""
+    """Pairs of an input and its replacement; raises InvalidArgument if they don't fit."""
     old = flat(inputs)
     names = [tensor.name for tensor in old]
     if len(set(names)) < len(names):
@@ -98,11 +98,11 @@ def replacements(inputs: Nest, new_inputs: Nest, graph: tf.Graph) -> list[Pair]:
 
 
 def free_scope(scope: str, graph: tf.Graph, doing: str = DOING) -> str:
-    """A scope without a slash at its end; raises InvalidArgument if it is no name, or taken."""
+    """A scope without a slash at its end; raises InvalidArgument if it is invalid or taken."""
     name = scope.rstrip("/")
     if not _SCOPE.fullmatch(name):
         raise InvalidArgument(
-            f"Could not {doing}: expected a scope that TensorFlow takes, got {scope!r}. Begin it "
+            f"Could not {doing}: expected a valid scope of TensorFlow, got {scope!r}. Begin it "
             f"with a letter, a digit or a dot."
         )
     taken = sum(each.name == name or within(each.name, name) for each in graph.get_operations())
@@ -115,17 +115,18 @@ def free_scope(scope: str, graph: tf.Graph, doing: str = DOING) -> str:
 
 
 def refuse_unneeded(names: Iterable[str], part: GraphPart, doing: str = DOING) -> None:
-    """Raises InvalidArgument for inputs that lie on no path to the outputs."""
+    """Raises InvalidArgument for inputs that are on no path to the outputs."""
     left = [repr(name) for name in names if name not in part.reached]
     if left:
         raise InvalidArgument(
-            f"Could not {doing}: expected inputs that its outputs need, got {', '.join(left)}, "
-            f"which none of them does. Leave it out, or add the output that it leads to."
+            f"Could not {doing}: expected only inputs that its outputs need, got "
+            f"{', '.join(left)}, which none needs. Leave it out, or add the output that it leads "
+            "to."
         )
 
 
 def shared_names(share: Nest, graph: tf.Graph, doing: str) -> set[str]:
-    """The names of the tensors and operations that a copy and its original both use."""
+    """The names of tensors and operations that a copy shares with its original."""
     leaves = tf.nest.flatten(share)
     elements = [element for leaf in leaves for element in _elements(leaf, graph, doing)]
     one_graph(elements, graph, doing)
@@ -145,7 +146,7 @@ def _elements(leaf: Any, graph: tf.Graph, doing: str) -> Iterator[Any]:
         yield from tf.nest.flatten(leaf, expand_composites=True)
     else:
         raise InvalidArgument(
-            f"Could not {doing}: expected something of the graph in share, got "
+            f"Could not {doing}: expected parts of the graph in share, got "
             f"{type(leaf).__name__}. {_SHARE_HINT}"
         )
 
@@ -169,5 +170,5 @@ def _check_alike(old: tf.Tensor, new: tf.Tensor) -> None:
         return
     raise InvalidArgument(
         f"Could not {DOING}: expected {expected} for new input {new.name!r}, as {old.name!r} has, "
-        f"got {got}. The copy is the same network: pass what the original takes."
+        f"got {got}. The copy is the same network: pass inputs like the original's."
     )

@@ -1,4 +1,4 @@
-"""Clones a network of a graph of which only tensors are left."""
+"""Clones a network of a graph from its tensors."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _ASSIGNS = ("Assign", "AssignVariableOp")
 
 @dataclass(frozen=True, eq=False)
 class ClonedGraph:
-    """A network in the graph of its original, with variables of its own.
+    """A network in the graph of its original, with its own variables.
 
     Attributes:
-        inputs: what it is computed from, in the structure of the original's.
-        outputs: its tensors, in the structure of the original's.
-        variables: its tf.Variables, in the order of their originals; of a partitioned one its
-            parts.
-        initializer: the operation that gives them their initial values: with initial="copy" those
-            that the originals have at that time.
+        inputs: its inputs, in the structure of the original's.
+        outputs: its outputs, in the structure of the original's.
+        variables: its tf.Variables, in the order of their originals; the parts of a partitioned
+            one.
+        initializer: the operation that initializes them: with initial="copy" with the originals'
+            values at that time.
         sync_op: the operation that copies the values of the originals.
-        mapping: by the names of the originals the names of the `variables`, in their order.
+        mapping: the names of the `variables` by the names of the originals, in order.
 
     Example:
         >>> from tb_pastnet import v1
@@ -71,37 +71,38 @@ def clone_network(
     initial: str = "copy",
     session: tf.Session | None = None,
 ) -> ClonedGraph:
-    """Clones the part of a graph between some tensors and others, with variables of its own.
+    """Clones the part of a graph between some tensors and others, with new variables.
 
-    The copy lies in the same graph. It computes the same, has gradients, and shares no state with
-    its original. Its variables are in the same collections, so that
-    `tf.global_variables_initializer`, a Saver and an optimizer find them. Updates of statistics
-    (`UPDATE_OPS`) and losses (`REGULARIZATION_LOSSES`) are copied into the collections that list
-    them, if they are made of the network alone.
+    The copy is in the same graph. It computes the same, has gradients, and shares no state with its
+    original. Its variables are in the same collections, so `tf.global_variables_initializer`, a
+    Saver and an optimizer find them. Updates of statistics (`UPDATE_OPS`) and losses
+    (`REGULARIZATION_LOSSES`) are copied into the collections that list them, if they depend only on
+    the network.
 
-    Whatever the outputs need and that doesn't lie before the inputs is copied, in branches and
-    loops of control flow v1 and v2.
+    Everything between the inputs and the outputs is copied, including branches and loops of control
+    flow v1 and v2.
 
     Args:
-        inputs: one tensor or a nest of them, often placeholders, also intermediate ones.
-        outputs: likewise.
-        scope: the full name scope of the copy: that of "net/w" is named "clone/net/w".
-        new_inputs: what the copy is computed from, in the structure of `inputs`; None: the inputs.
+        inputs: one tensor or a nest of them, such as placeholders or intermediate tensors.
+        outputs: one tensor or a nest of them.
+        scope: the full name scope of the copy: the copy of "net/w" is named "clone/net/w".
+        new_inputs: the inputs of the copy, in the structure of `inputs`; None: the same inputs.
         share: variables, tensors, operations and lookup tables that both use, or their names.
-        initial: "copy": the initial values are those of the originals. Where all variables of the
-            graph are initialized in one run, both get the same. "initializer": drawn afresh, with
+        initial: "copy": the initial values are those of the originals. If all variables of the
+            graph are initialized in one run, both get the same. "initializer": drawn again, with
             other seeds, the same in each process.
-        session: a tf.Session in which the copy is initialized at once. None: that is left to you.
+        session: a tf.Session in which the copy is initialized at once. None: initialize it
+            yourself.
 
     Returns:
         Tensors, variables and operations of the copy.
 
     Raises:
         UnknownName: the graph has nothing of a name in `share`.
-        InvalidArgument: an input that the outputs need is lacking, or isn't needed; there are no
-            outputs; a tensor is of another graph, or of none; a new input is of another dtype or
-            shape; the scope is taken; Python code or state other than variables is used and not
-            shared; the graph is finalized, or the session is of another one.
+        InvalidArgument: an input is missing or unused, there are no outputs, a tensor isn't of this
+            graph, or a new input has another dtype or shape. Also if the scope is taken, if
+            unshared Python code or state other than variables is used, if the graph is finalized,
+            or if the session is of another one.
 
     Example:
         >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -173,9 +174,9 @@ def _initialize(clone: ClonedGraph, session: tf.Session) -> None:
 def _twin_variables(part: GraphPart, scope: str, *, fresh: bool) -> list[Pair]:
     """Pairs of an operation that holds a variable, and a copy of that, in the same collections.
 
-    One that no collection has, as in a graph that was imported without its collections, is taken
-    for a global variable, and for a trainable one if it is floating. `fresh` initial values are
-    drawn by copies of the originals' initializers; else those of the originals are drawn for both.
+    One without a collection, as in a graph imported without them, counts as a global variable, and
+    as trainable if it is floating. `fresh` initial values are drawn by copies of the originals'
+    initializers; otherwise both get the originals' values.
     """
     graph = part.graph
     originals = {
@@ -202,13 +203,13 @@ def _twin_variables(part: GraphPart, scope: str, *, fresh: bool) -> list[Pair]:
 
 
 def _sync_twins(pairs: Sequence[Pair], graph: tf.Graph, scope: str) -> tf.Operation:
-    """Builds the operation that gives twins the values of their originals."""
+    """Builds the operation that copies the originals' values to their twins."""
     with graph.as_default(), graph.control_dependencies(None), tf.name_scope(f"{scope}/sync/"):
         return tf.group(*(twin.assign(_read(held), read_value=False) for held, twin in pairs))
 
 
 def _initialize_twins(pairs: Sequence[Pair], graph: tf.Graph, scope: str) -> tf.Operation:
-    """Builds the operation that gives twins their own initial values."""
+    """Builds the operation that initializes twins themselves."""
     with graph.as_default(), graph.control_dependencies(None), tf.name_scope(f"{scope}/init/"):
         return tf.group(*(twin.initializer for _, twin in pairs))
 
@@ -222,7 +223,7 @@ def _read(operation: tf.Operation) -> tf.Tensor:
 
 
 def _collections(graph: tf.Graph) -> dict[str, list[Any]]:
-    """By the name of a variable's operation the keys of the collections that list it."""
+    """The keys of the collections that list a variable, by the name of its operation."""
     keys: dict[str, list[Any]] = defaultdict(list)
     for key in graph.collections:
         for each in graph.get_collection(key):
@@ -265,13 +266,13 @@ def _twin(
         use_resource=operation.type == "VarHandleOp",
         constraint=getattr(original, "constraint", None),
     )
-    if original is not None:  # without it a Saver would take a part for a whole
+    if original is not None:  # without it a Saver would mistake a part for a whole
         twin._set_save_slice_info(slice_in(scope, original))
     return twin
 
 
 class _Draw:
-    """Copies initial values with other seeds. What several of them are made of is copied once."""
+    """Copies initial values with other seeds. Common parts are copied once."""
 
     def __init__(self, network: GraphPart, scope: str) -> None:
         self._network = network
@@ -288,7 +289,7 @@ class _Draw:
         self._part(value).check(f"draw an initial value for the copy of {operation.name!r}")
 
     def __call__(self, value: tf.Tensor, pairs: Iterable[Pair]) -> tf.Tensor:
-        """Copies an initial value, which may be made of the variables of earlier pairs."""
+        """Copies an initial value, which may depend on the variables of earlier pairs."""
         part = self._part(value)
         part.check("draw an initial value")
         storages = {held.outputs[0].name: storage(twin) for held, twin in pairs}
@@ -307,7 +308,7 @@ class _Draw:
         return part
 
     def _reseed(self, node: tf.NodeDef) -> None:
-        """Gives a random operation that has a seed another one, the same in every process."""
+        """Changes the seed of a random operation, if it has one, the same in every process."""
         seeds = [node.attr[key] for key in ("seed", "seed2") if key in node.attr]
         if any(seed.i for seed in seeds):
             seeds[-1].i = (seeds[-1].i ^ self._number(node.name)) or 1

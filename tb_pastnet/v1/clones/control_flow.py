@@ -1,4 +1,4 @@
-"""Branches and loops of control flow v1, listed as contexts: what gradients need of them."""
+"""Branches and loops of control flow v1, as contexts, for gradients."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _MANY = ("loop_exit_names", "loop_enter_names")
 """Fields with the names of several."""
 
 Rename = Callable[[str], str | None]
-"""The name of a tensor in the copy, or None of one that isn't copied."""
+"""The name of a tensor in the copy, or None if it isn't copied."""
 
 
 class Context(NamedTuple):
-    """A branch or loop: its operations, and the tensors that stand for it in a gradient."""
+    """A branch or loop: its operations, and the tensors that represent it in a gradient."""
 
     inside: frozenset[str]
     anchors: tuple[str, ...]
 
 
 def contexts(graph: tf.Graph) -> tuple[Context, ...]:
-    """The branches and loops of a graph, also those within others."""
+    """The branches and loops of a graph, including those within others."""
     return tuple(
         Context(frozenset(map(node_of, _inside(definition))), tuple(_named(definition)))
         for _, context in _roots(graph)
@@ -49,7 +49,7 @@ def contexts(graph: tf.Graph) -> tuple[Context, ...]:
 
 
 def copy_contexts(graph: tf.Graph, rename: Rename, scope: str) -> None:
-    """Marks the operations copied into a scope as those of branches and loops of their own."""
+    """Marks the operations copied into a scope as those of separate branches and loops."""
     for key, context in _roots(graph):
         definition = context.to_proto()
         pivot = definition.pivot_name

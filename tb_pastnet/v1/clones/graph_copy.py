@@ -1,6 +1,6 @@
-"""Copies a part of a graph inside of that graph, with functions and gradients of its own.
+"""Copies a part of a graph inside that graph, with its own functions and gradients.
 
-In the functions of v2's loops and branches a gradient adds outputs, so that two operations with the
+In the functions of v2's loops and branches a gradient adds outputs, so two operations with the
 same one can't both have gradients. Custom gradients close over tensors of the original.
 """
 
@@ -37,23 +37,23 @@ _NUMBERS = itertools.count(1)
 _COPIES = itertools.count(1)
 
 Rewire = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
-"""From gradients, and what they were made of, to the same with tensors of a copy."""
+"""From gradients, and their inputs, to the same with tensors of a copy."""
 
 Attributes = Mapping[str, Any]
-"""Those of the node that holds a variable."""
+"""Attributes of the node that holds a variable."""
 
 Pair = tuple[Any, Any]
-"""What is in an original, and that in its place in a copy."""
+"""A part of an original, and its counterpart in a copy."""
 
 
 class Copied(NamedTuple):
-    """What is in the place of tensors that were replaced, and of operations, by name."""
+    """Replacements of tensors and operations, by name."""
 
     tensors: Mapping[str, tf.Tensor]
     operations: dict[str, tf.Operation]
 
     def __call__(self, element: tf.Tensor | tf.Operation) -> Any:
-        """Gives the copy of a tensor or operation; itself, where the copy uses the same one."""
+        """The copy of a tensor or operation; itself if the copy uses the same one."""
         if isinstance(element, tf.Operation):
             return self.operations.get(element.name, element)
         if element.name in self.tensors:
@@ -63,7 +63,7 @@ class Copied(NamedTuple):
 
 
 def storage(variable: tf.Variable) -> tf.Tensor:
-    """The tensor that stands for a tf.Variable of a graph: its reference, or its handle."""
+    """The tensor that represents a tf.Variable of a graph: its reference, or its handle."""
     return variable.op.outputs[0]
 
 
@@ -75,9 +75,9 @@ def copy_part(
 ) -> Copied:
     """Copies the operations of a checked part of a graph, with their gradients, into a scope.
 
-    The copy takes from outside what the part takes, but for what is `replaced` by a tensor of the
-    same dtype: of a variable its `storage`, by that of one of the same kind. `change` may change
-    the definition of each operation before it is made.
+    The copy has the same outside inputs, except for those `replaced` by a tensor of the same dtype:
+    a variable's `storage` by that of one of the same kind. `change` may change the definition of
+    each operation before it is made.
     """
     pairs = list(replaced)
     copied = Copied({old.name: new for old, new in pairs}, {})
@@ -101,7 +101,7 @@ def copy_part(
 
 
 def _take_shapes(part: GraphPart, copied: Copied) -> None:
-    # An import infers shapes. Those of `set_shape` it doesn't know.
+    # An import infers shapes, but not those of `set_shape`.
     for operation in part.operations.values():
         for old, new in zip(operation.outputs, copied(operation).outputs, strict=True):
             if not new.shape.is_subtype_of(old.shape):
@@ -109,7 +109,7 @@ def _take_shapes(part: GraphPart, copied: Copied) -> None:
 
 
 def _definition(part: GraphPart, scope: str, copied: Copied) -> tf.GraphDef:
-    """What is imported. It holds no name that would tie it to the original."""
+    """The imported definition, without names that would tie it to the original."""
     nodes = [operation.node_def for operation in part.operations.values()]
     within_flow = {name for context in contexts(part.graph) for name in context.inside}
     for node, operation in zip(nodes, part.operations.values(), strict=True):
@@ -136,7 +136,7 @@ def _definition(part: GraphPart, scope: str, copied: Copied) -> tf.GraphDef:
 
 
 def _from_outside(part: GraphPart, copied: Copied) -> dict[str, Any]:
-    """By the names that an import doesn't find, or isn't to take, the tensors in their place."""
+    """Tensors for the names that an import doesn't find, or must not use."""
     tensors = {}
     for operation in part.operations.values():
         for tensor in operation.inputs:
@@ -149,7 +149,7 @@ def _from_outside(part: GraphPart, copied: Copied) -> dict[str, Any]:
 
 
 def _done(operation: tf.Operation, copied: Copied) -> tf.Tensor:
-    """A tensor that is there when an operation is done."""
+    """A tensor that exists when an operation is done."""
     if operation.outputs:
         return copied(operation.outputs[0])
     with tf.control_dependencies([operation]):
@@ -170,7 +170,7 @@ def _rewired(
     results: Sequence[Any],
     upstream: Sequence[Any],
 ) -> Sequence[Any]:
-    """The gradients of a copied operation, where its original's close over the original network."""
+    """The gradients of a copied operation, if its original's close over the original network."""
     leaves = tf.nest.flatten(results, expand_composites=True)
     originals = {*copied.operations, *copied.tensors}
     values = (*upstream, *copied.tensors.values())
@@ -203,7 +203,7 @@ def _own_functions(
     operations: Iterable[tf.Operation],
     nodes: Iterable[tf.NodeDef],
 ) -> FunctionDefLibrary:
-    """Gives copied operations functions of their own; `nodes`, their definitions, are changed."""
+    """Copies the functions of copied operations; `nodes`, their definitions, are changed."""
     library = tf.GraphDef().library
     if not functions:
         return library
@@ -260,9 +260,9 @@ def _rename(nodes: Iterable[tf.NodeDef], names: Mapping[str, str]) -> None:
 
 
 def _own_gradient(operation: tf.Operation, node: tf.NodeDef, in_flow: bool, rewire: Rewire) -> None:
-    """Gives the definition of a copy the gradient of its original, with the copy's tensors.
+    """Sets the gradient in the definition of a copy: that of its original, with the copy's tensors.
 
-    `in_flow` says that it is in a branch or loop of control flow v1.
+    `in_flow`: it is in a branch or loop of control flow v1.
     """
     if not _custom(node) and operation.type not in _CALLS:
         return
@@ -283,7 +283,7 @@ def _own_gradient(operation: tf.Operation, node: tf.NodeDef, in_flow: bool, rewi
 
 
 def _closed_gradient(node: tf.NodeDef) -> None:
-    """Lets a node of a copied function have its original's gradient, if that closes over none."""
+    """Gives a node of a copied function its original's gradient, if that closes over nothing."""
     kind = _custom(node)
     if not kind:
         return
@@ -307,10 +307,10 @@ def _closed_gradient(node: tf.NodeDef) -> None:
 
 
 def _closes_over(name: str) -> InvalidArgument:
-    """The error for a gradient in a loop or branch that uses more than what it is given."""
+    """The error for a gradient in a loop or branch that uses more than its arguments."""
     return InvalidArgument(
         f"Could not take a gradient through {name!r} of a copied network: expected a custom "
-        f"gradient in a loop or branch to use only the gradient that it is given, got one that "
+        f"gradient in a loop or branch to use only its incoming gradient, got one that "
         f"closes over tensors of the original. Move the tf.custom_gradient out of the loop or "
         f"branch, or stop the gradient before it."
     )

@@ -1,4 +1,4 @@
-"""The part of a graph between some tensors and others, and what of it can be copied."""
+"""The part of a graph between some tensors and others, and whether it can be copied."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 """Types of the operations that hold variables."""
 
 _FOLLOWERS = (tf.GraphKeys.UPDATE_OPS, tf.GraphKeys.REGULARIZATION_LOSSES)
-"""The collections of what belongs to a network beside its outputs."""
+"""The collections of what belongs to a network next to its outputs."""
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
 
 
 @dataclass
 class GraphPart:
-    """A part of a graph, found backwards from where it ends; each of it by name.
+    """A part of a graph, found backwards from its end, by name.
 
     Attributes:
-        starts: tensors and operations before which it begins: they aren't part of it.
-        operations: those of the part, without those that hold variables.
+        starts: tensors and operations at its beginning, which aren't part of it.
+        operations: those of the part, except those that hold variables.
         reached: those of the starts that it needs.
-        lacking: operations that it needs and that can't be copied.
-        contexts: the branches and loops of the graph; None: as they are now.
+        lacking: operations that it needs but that can't be copied.
+        contexts: the branches and loops of the graph; None: the current ones.
     """
 
     graph: tf.Graph
@@ -47,7 +47,7 @@ class GraphPart:
     contexts: tuple[Context, ...] | None = None
 
     def take(self, elements: Iterable[tf.Tensor | tf.Operation]) -> None:
-        """Takes in what elements, and gradients of branches and loops, need to be computed."""
+        """Adds what elements, and gradients of branches and loops, depend on."""
         if self.contexts is None:
             self.contexts = contexts(self.graph)
         size = -1
@@ -69,13 +69,13 @@ class GraphPart:
         return more
 
     def add(self, more: GraphPart) -> None:
-        """Takes in what lies beyond."""
+        """Adds a part beyond this one."""
         self.operations |= more.operations
         self.variables |= more.variables
         self.reached |= more.reached & self.starts
 
     def outside(self) -> list[tf.Tensor]:
-        """The tensors that its operations take from outside, or wait for."""
+        """The outside tensors that its operations use or wait for."""
         return [
             tensor
             for operation in self.operations.values()
@@ -85,14 +85,14 @@ class GraphPart:
         ]
 
     def check(self, doing: str) -> None:
-        """Raises InvalidArgument, for such as "clone a network", where it can't be copied."""
+        """Raises InvalidArgument if it can't be copied; `doing` is such as "clone a network"."""
         for operation in self.lacking.values():
             raise _refusal(operation.node_def, doing)
         self.functions = called_functions(self.graph, self.operations.values())
         _check_functions(self.functions, doing)
 
     def _needs(self, operation: tf.Operation) -> list[tf.Operation]:
-        """Sorts an operation, and gives those that it needs of a part that goes on."""
+        """Classifies an operation, and returns those that it needs, if it is in the part."""
         name = operation.name
         if name in self.operations or name in self.variables or name in self.lacking:
             return []
@@ -109,7 +109,7 @@ class GraphPart:
         return [operation_of(element) for element in elements if not self._starts_at(element)]
 
     def _starts_at(self, element: tf.Tensor | tf.Operation) -> bool:
-        # What waits for an operation can wait for any of its outputs.
+        # A dependency on an operation can be one on any of its outputs.
         tensors = element.outputs if isinstance(element, tf.Operation) else [element]
         for name in (operation_of(element).name, *(tensor.name for tensor in tensors)):
             if name in self.starts:
@@ -119,10 +119,10 @@ class GraphPart:
 
 
 def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
-    """Takes in the updates and losses made of a part; gives keys of collections and what they list.
+    """Adds the updates and losses of a part; returns keys of collections and their elements.
 
-    An update may write variables that the outputs don't use, as that of a batch normalization does
-    while training. One made of other inputs, or of weights outside, is that of another network.
+    An update may write variables that the outputs don't use, like that of a batch normalization in
+    training. One with other inputs, or with outside weights, belongs to another network.
     """
     weights = {each.op.name for each in part.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)}
     followers = []
@@ -139,12 +139,12 @@ def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
 
 
 def can_be_copied(node: tf.NodeDef) -> bool:
-    """Whether the copy of an operation does the same as its original, beside it."""
+    """Whether the copy of an operation does the same as its original, next to it."""
     return not (node.op in _PLACEHOLDERS or node.op in PYTHON or _keeps_state(node))
 
 
 def _keeps_state(node: tf.NodeDef) -> bool:
-    # What lives longer than a run has a name by which others can share it, or is anonymous.
+    # State that outlives a run has a name for sharing, or is anonymous.
     return "shared_name" in node.attr or node.op.startswith("Anonymous")
 
 
@@ -157,8 +157,8 @@ def _refusal(node: tf.NodeDef, doing: str) -> InvalidArgument:
     if node.op in PYTHON:
         return InvalidArgument(
             f"Could not {doing}: expected TensorFlow operations, got Python code in {node.name!r} "
-            f"({node.op}), of which nobody can tell what state it uses. Write it with operations "
-            f"of TensorFlow, or add it to share for both to use what it gives."
+            f"({node.op}), whose use of state is unknown. Write it with TensorFlow operations, or "
+            "add it to share for both to use its result."
         )
     return InvalidArgument(
         f"Could not {doing}: expected variables as its state, got {node.name!r} ({node.op}), which "
@@ -171,17 +171,17 @@ def _check_functions(functions: Mapping[str, FunctionDef], doing: str) -> None:
         for node in definition.node_def:
             if node.op in PYTHON or _keeps_state(node):
                 raise InvalidArgument(
-                    f"Could not {doing}: expected functions without Python code or state of their "
-                    f"own, got {node.name!r} ({node.op}) in function {name!r}. Build it outside of "
-                    f"the loop, branch or tf.function."
+                    f"Could not {doing}: expected functions without Python code or internal state, "
+                    f"got {node.name!r} ({node.op}) in function {name!r}. Build it outside of the "
+                    "loop, branch or tf.function."
                 )
 
 
 def _element(listed: object, graph: tf.Graph) -> Any:
-    """The tensor or operation behind what a collection lists."""
+    """The tensor or operation of an element of a collection."""
     if isinstance(listed, tf.Operation):
         return listed
-    if isinstance(listed, Variable):  # so the assignment of a resource variable looks
+    if isinstance(listed, Variable):  # the assignment of a resource variable has this type
         return listed.op
     with graph.as_default():
         return tf.convert_to_tensor(listed)
@@ -189,5 +189,5 @@ def _element(listed: object, graph: tf.Graph) -> Any:
 
 def _is_part_of(part: GraphPart, names: set[str]) -> bool:
     operations = (part.operations[name] for name in names if name in part.operations)
-    # A constant may be anyone's.
+    # A constant may belong to any network.
     return bool(names & part.variables.keys()) or any(each.type != "Const" for each in operations)

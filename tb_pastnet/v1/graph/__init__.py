@@ -1,1 +1,1 @@
-"""A graph: its variables, what they are used for, and the session that has their values."""
+"""A graph: its variables, their use, and the session that has their values."""

@@ -13,10 +13,10 @@ from tb_pastnet.core import names
 from tb_pastnet.errors import InvalidArgument
 
 MASK_VARIABLES = "pastnet_mask_variables"
-"""The collection of the variables that masks are kept in."""
+"""The collection of the variables that store masks."""
 
 PAST_VARIABLES = "pastnet_past_variables"
-"""The collection that shadow variables are in, beside LOCAL_VARIABLES."""
+"""The collection of shadow variables, in addition to LOCAL_VARIABLES."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class GraphVariable:
 
     @property
     def graph(self) -> tf.Graph:
-        """The graph that it is in."""
+        """Its graph."""
         return self.parts[0].graph
 
     @property
@@ -42,7 +42,7 @@ class GraphVariable:
 
     @property
     def dtype(self) -> tf.DType:
-        """That of its values, never that of a reference to them."""
+        """The dtype of its values, never a reference dtype."""
         return self.parts[0].dtype.base_dtype
 
     @property
@@ -61,7 +61,7 @@ class GraphVariable:
 
     @property
     def initializer(self) -> Any:
-        """The operation that gives it its initial value."""
+        """The operation that initializes it."""
         if len(self.parts) == 1:
             return self.parts[0].initializer
         return tf.group(*(part.initializer for part in self.parts))
@@ -77,11 +77,11 @@ class GraphVariable:
         return done[0] if len(done) == 1 else tf.group(*done)
 
     def join(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Builds a tensor of the whole shape from one a part."""
+        """Builds a tensor of the whole shape from one per part."""
         return values[0] if len(values) == 1 else tf.concat(values, self._axis)
 
     def split(self, value: tf.Tensor) -> list[tf.Tensor]:
-        """Builds one tensor a part from one of the whole shape."""
+        """Builds one tensor per part from one of the whole shape."""
         if len(self.parts) == 1:
             return [value]
         sizes = [_slice(part).var_shape[self._axis] for part in self.parts]
@@ -95,9 +95,9 @@ class GraphVariable:
 
 
 def graph_variables(graph: tf.Graph | None = None, scope: str | None = None) -> list[GraphVariable]:
-    """The variables of a graph's collections, each once, as they were made: first the global ones.
+    """The variables of a graph's collections, each once, in order of creation: first global ones.
 
-    A scope is taken by whole parts from the root: "net" has "net/w", but neither "net_2/w" nor
+    A scope matches whole parts from the root: "net" has "net/w", but neither "net_2/w" nor
     "other/net/w".
     """
     graph = tf.get_default_graph() if graph is None else graph
@@ -129,8 +129,8 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
         name = graph_variable(variable).name
         if name not in named:
             raise InvalidArgument(
-                f"Could not choose {name!r}: expected a variable that the network uses, got "
-                f"another one. Correct variables=."
+                f"Could not choose {name!r}: expected a variable that the network uses, got a "
+                "different one. Correct variables=."
             )
         return name
 
@@ -144,13 +144,13 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
 
 
 def within(name: str, scope: str | None) -> bool:
-    """Whether a name lies in a scope, by whole parts of the path; everything does in "" or None."""
+    """Whether a name is in a scope, by whole parts of the path; everything is in "" or None."""
     scope = (scope or "").rstrip("/")
     return not scope or name.startswith(scope + "/")
 
 
 def slice_in(scope: str, part: tf.Variable) -> Any:
-    """What a Saver takes the copy of a part in a scope for: a part of a whole; else None."""
+    """The slice info with which a Saver treats the copy of a part as a part; else None."""
     piece = _slice(part)
     if piece is None:
         return None
@@ -159,10 +159,10 @@ def slice_in(scope: str, part: tf.Variable) -> Any:
 
 
 def _all(graph: tf.Graph) -> list[GraphVariable]:
-    # Which collection a graph has first differs from process to process.
+    # The order of a graph's collections differs from process to process.
     first = [tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.LOCAL_VARIABLES]
     keys = [*first, *sorted({*graph.collections} - {*first}, key=str)]
-    # Each collection of an imported graph has objects of its own for the same variables.
+    # Each collection of an imported graph has separate objects for the same variables.
     parts = {part.op.name: part for key in keys for part in _listed(graph, key)}
     trained = {part.op.name for part in _listed(graph, tf.GraphKeys.TRAINABLE_VARIABLES)}
     wholes: dict[str, list[tf.Variable]] = {}
@@ -199,7 +199,7 @@ def _offset(part: tf.Variable) -> tuple[int, ...]:
 
 
 def _slice(part: tf.Variable) -> Any:
-    # Its public form, `to_proto()`, fails where eager execution is on.
+    # Its public form, `to_proto()`, fails with eager execution.
     return part._get_save_slice_info()
 
 
@@ -213,7 +213,7 @@ def open_graph(graph: tf.Graph | None, doing: str) -> tf.Graph:
         )
     if graph.finalized:
         raise InvalidArgument(
-            f"Could not {doing}: expected a graph that takes operations, got a finalized one. "
+            f"Could not {doing}: expected a graph that accepts operations, got a finalized one. "
             f"Build them before the session: a MonitoredTrainingSession finalizes its graph."
         )
     return graph
@@ -225,12 +225,12 @@ def one_graph(elements: Iterable[Any], graph: tf.Graph, doing: str) -> None:
         if _outermost(getattr(element, "graph", graph)) is not _outermost(graph):
             raise InvalidArgument(
                 f"Could not {doing}: expected tensors and variables of one graph, got "
-                f"{element.name!r} of another one. Build all of it in the same tf.Graph."
+                f"{element.name!r} of another one. Build everything in the same tf.Graph."
             )
 
 
 def innermost(graph: tf.Graph) -> tf.Graph:
-    """The graph to build in: where a branch or a loop of this graph is built, that of its body."""
+    """The graph to build in: that of the body while a branch or loop of this graph is built."""
     current = tf.get_default_graph()
     return current if _outermost(current) is graph else graph
 

@@ -1,8 +1,8 @@
-"""Which variables of a graph are recorded or masked, and what they are to their layers.
+"""The recorded or masked variables of a graph, and their roles in layers.
 
-Without layer objects the ops that read a variable are all there is: a kernel goes into a MatMul or
-a convolution, a bias into a BiasAdd. Where nothing here fits, a variable has no layer type, so that
-its channels are taken along the last axis and marked unverified.
+Without layer objects, roles come from the ops that read a variable: a kernel goes into a MatMul or
+a convolution, a bias into a BiasAdd. If nothing fits, a variable has no layer type: its channels
+are along the last axis, marked unverified.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def network_in(
 ) -> Network[TFWeight]:
     """Lists variables of a graph, with their layers (their scopes) and channels, as they were made.
 
-    `variables` are as of `v1.Recorder`. To `writable` ones arrays are going to be assigned.
+    `variables` are as for `v1.Recorder`. `writable` ones can be assigned arrays.
     """
     named = _named(site.graph, variables)
     order = {op.name: number for number, op in enumerate(site.graph.get_operations())}
     if not isinstance(variables, Mapping):
-        # Collections have them in an order that differs from process to process.
+        # Their order in collections differs from process to process.
         named = dict(sorted(named.items(), key=lambda entry: order[entry[1].holders[0]]))
     used = roles(list(named.values()))
     entries = []
@@ -64,8 +64,8 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
         named = {each.name: each for each in _networks(graph_variables(graph, variables))}
         if not named:
             raise InvalidArgument(
-                f"Could not take the variables of scope {variables!r}: expected at least one, got "
-                f"none. A scope is taken exactly, by whole parts of the path."
+                f"Could not choose the variables of scope {variables!r}: expected at least one, "
+                "got none. A scope matches exactly, by whole parts of the path."
             )
     elif variables is None:
         models = _listed(graph, tf.GraphKeys.MODEL_VARIABLES)
@@ -73,18 +73,18 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
         named = {each.name: each for each in graph_variables(graph) if _own(each, models, every)}
     elif not isinstance(variables, Iterable):
         raise InvalidArgument(
-            f"Could not take variables= {variables!r:.60}: expected the name of a scope, names, "
+            f"Could not choose variables= {variables!r:.60}: expected the name of a scope, names, "
             f"tf.Variables or a mapping of these, got {type(variables).__name__}. Leave it out for "
             f"all that are trained."
         )
     else:
         named = {each.name: each for each in _networks(graph_variables(graph), _names(variables))}
-    one_graph(named.values(), graph, "take variables")
+    one_graph(named.values(), graph, "choose variables")
     return named
 
 
 def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> list[GraphVariable]:
-    """Those that aren't slots, as "net/kernel/Adam", or our masks, or are wanted by name."""
+    """Those wanted by name, or that are neither slots, like "net/kernel/Adam", nor our masks."""
     names = {each.name for each in every}
     masks = _listed(every[0].graph, MASK_VARIABLES) if every else set()
     return [
@@ -100,7 +100,7 @@ def _above(name: str) -> Iterator[str]:
 
 
 def _own(variable: GraphVariable, models: Collection[str], every: Collection[str]) -> bool:
-    """Whether it belongs to the network, not to an optimizer or to its past."""
+    """Whether it belongs to the network, not to an optimizer or its past."""
     if variable.trainable:
         return True
     named = variable.name.rpartition("/")[2].startswith("moving_")
@@ -108,7 +108,7 @@ def _own(variable: GraphVariable, models: Collection[str], every: Collection[str
 
 
 def _listed(graph: tf.Graph, key: str) -> set[str]:
-    """The names of what is in a collection."""
+    """The names of the elements of a collection."""
     return {each.op.name for each in graph.get_collection(key)}
 
 
@@ -132,7 +132,7 @@ def _entry(name: str, face: Any, use: Role) -> Found:
 
 
 class Role(NamedTuple):
-    """The layer of Keras that would have a variable ("": not known), and its name there."""
+    """The Keras layer that would have a variable ("": unknown), and its name there."""
 
     type: str = ""
     rule: str = ""
@@ -165,13 +165,13 @@ _ROLES: Mapping[tuple[str, int], Role] = {
 }
 
 _WIDENED = {"Conv2D": Role("Conv1D", "kernel")}
-"""What a variable is that got another axis on its way."""
+"""The role of a variable whose axes were changed on the way."""
 
 _PASSED_ON = (
     *("Identity", "ReadVariableOp", "Cast", "Enter", "Switch", "RefSwitch"),
     *("ConcatV2", "ExpandDims"),  # parts of a partitioned variable; a convolution of sequences
 )
-"""Ops that hand on a variable with its channels where they were."""
+"""Ops that pass on a variable with its channels in place."""
 
 _LINEAR = ("MatMul", "BatchMatMulV2", "BiasAdd", "Add", "AddV2")
 _ADDED = ("BiasAdd", "Add", "AddV2")
@@ -180,10 +180,10 @@ _TRANSPOSED = ("transpose_b", "adj_y")
 
 
 def roles(variables: Sequence[GraphVariable]) -> dict[str, Role]:
-    """What variables of one graph are, by name; `UNKNOWN` where no op shows it.
+    """The roles of variables of one graph, by name; `UNKNOWN` if no op shows it.
 
-    Of ops that read a variable the first made counts: gradients come later. What has no use of its
-    own, such as moving averages in training, has the type of the variables beside it.
+    The first op that reads a variable counts: gradients come later. Unused variables, such as
+    moving averages in training, have the type of the variables next to them.
     """
     if not variables:
         return {}
@@ -229,7 +229,7 @@ def _consumers(op: tf.Operation) -> list[tf.Operation]:
 
 
 def _moves_channels(op: tf.Operation) -> bool:
-    """Whether channels aren't where the op alone says: transposed, or gates of a recurrent cell."""
+    """Whether channels aren't on the op's usual axis: transposed, or gates of a recurrent cell."""
     attributes = op.node_def.attr
     if any(name in attributes and op.get_attr(name) for name in _TRANSPOSED):
         return True

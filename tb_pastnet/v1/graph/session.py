@@ -14,9 +14,9 @@ from tb_pastnet.keras.types import TensorLike
 from tb_pastnet.v1.graph.graph_variables import GraphVariable, open_graph
 
 SCOPE = "pastnet/"
-"""The name scope of the ops that are added to a graph: one for all, wherever they are built.
+"""The name scope of all ops added to a graph, wherever they are built.
 
-So the names of masks, which a Saver goes by, depend on nothing but those of their variables.
+The names of masks, which a Saver uses, thus depend only on those of their variables.
 """
 
 
@@ -32,24 +32,24 @@ class GraphSession(Runner):
         self._written: dict[GraphWeight, Any] = {}
 
     def of(self, graph: tf.Graph | None) -> GraphSession:
-        """Itself, for a command whose `graph=` has to be this one or None: else it raises."""
+        """Itself, for a command whose `graph=` has to be this one or None; otherwise it raises."""
         open_graph(self.graph, "add ops")
         if graph is not None and graph is not self.graph:
             raise InvalidArgument(
-                "Could not add ops for masks: expected the graph that they are of, got another one."
+                "Could not add ops for masks: expected the masks' graph, got another one."
                 " Leave graph= out."
             )
         return self
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Where ops are added, apart from whatever is being built around."""
+        """A context for adding ops, independent of what is being built around it."""
         with self.graph.as_default(), tf.control_dependencies(None), tf.name_scope(SCOPE):
             yield
 
     @contextmanager
     def using(self, session: tf.Session | None) -> Iterator[None]:
-        """Where another session runs the ops; None: the one of before."""
+        """A context in which another session runs the ops; None: the same one as before."""
         previous = self.session
         self.session = previous if session is None else session
         try:
@@ -64,11 +64,11 @@ class GraphSession(Runner):
         return session if getattr(session, "graph", None) is self.graph else None
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """What the session makes of some fetches; raises InvalidArgument if it can't."""
+        """The session's results for some fetches; raises InvalidArgument if it fails."""
         session = self.current
         if session is None:
             raise InvalidArgument(
-                "Could not run ops of a graph: expected a session of it, got none. Pass session=, "
+                "Could not run ops of a graph: expected a session for it, got none. Pass session=, "
                 "or make yours the default one: with session.as_default()."
             )
         try:
@@ -76,15 +76,15 @@ class GraphSession(Runner):
         except tf.errors.FailedPreconditionError as error:
             raise InvalidArgument(
                 "Could not run ops of a graph: expected variables that have values, got some "
-                "without in this session. Initialize or restore them; masks have an initializer "
-                "of their own, masks.initializer."
+                "without in this session. Initialize or restore them; the initializer of masks is "
+                "masks.initializer."
             ) from error
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Where nothing else changes variables: they are read in groups, and written in the end.
+        """A context without other changes of variables: read in groups, and written at the end.
 
-        In a large graph each choice of fetches takes a session long to prepare.
+        In a large graph, a session takes long to prepare each new set of fetches.
         """
         if self._read is not None:
             yield
@@ -122,7 +122,7 @@ class GraphSession(Runner):
             self.run([face.written for face in written], feeds)
 
     def variable(self, build: Callable[[], Any], name: str) -> GraphWeight:
-        """See `Runner`. It is in no collection, so that no Saver and no initializer knows it."""
+        """See `Runner`. It is in no collection, so Savers and initializers skip it."""
         with self.building():
             value = build()
             return self.own(tf.zeros(value.shape, value.dtype), name)
@@ -134,7 +134,7 @@ class GraphSession(Runner):
         collection: str | None = None,
         group: str | None = None,
     ) -> GraphWeight:
-        """A variable of ours, which isn't trained, listed in a collection if any."""
+        """Our own untrained variable, listed in a collection if any."""
         collections = [] if collection is None else [collection]
         variable = tf.Variable(
             initial, trainable=False, collections=collections, name=name, use_resource=True
@@ -145,8 +145,8 @@ class GraphSession(Runner):
     def initialized(self, variables: Sequence[Any]) -> Any:
         """Builds an operation that initializes variables, unless all of them have values.
 
-        A MonitoredTrainingSession runs it as one of `tf.tables_initializer`, after a checkpoint is
-        restored. Local variables would be set back there.
+        A MonitoredTrainingSession runs it as a `tf.tables_initializer`, after a checkpoint is
+        restored. Local variables would be reset there.
         """
         with self.building():
             complete = tf.reduce_all([tf.is_variable_initialized(each) for each in variables])
@@ -162,7 +162,7 @@ class GraphSession(Runner):
         return done
 
     def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> GraphWeight:
-        """That of a variable of the user's, one object for each."""
+        """The weight of a user's variable, one object for each."""
         weight = self._weights.get(variable.name)
         if weight is None:
             weight = GraphWeight(self, variable, writable=writable, group="weights")
@@ -170,7 +170,7 @@ class GraphSession(Runner):
         return weight
 
     def member(self, face: GraphWeight) -> None:
-        """Takes a variable into its group."""
+        """Adds a variable to its group."""
         if face.group is not None:
             self._groups.setdefault(face.group, []).append(face)
 
@@ -184,7 +184,7 @@ class GraphSession(Runner):
 
 
 class GraphWeight:
-    """A variable of a graph with the face of one that runs eagerly; a `group` is read together."""
+    """A variable of a graph with the interface of an eager one; a `group` is read together."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class GraphWeight:
     def assign(self, value: TensorLike, read_value: bool = True) -> Any:
         """Builds the op that writes a tensor; an array is written at once, in the session."""
         if isinstance(value, tf.Tensor):
-            # What was read of a reference variable is its storage, which ours would go on with.
+            # A read of a reference variable is its storage, which ours would share.
             return self.variable.assign(tf.raw_ops.DeepCopy(x=value))
         return self._site.write(self, value)
 

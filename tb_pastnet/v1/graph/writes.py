@@ -1,4 +1,4 @@
-"""Which operations of a graph write to variables, and how they are made to wait."""
+"""The operations of a graph that write to variables, and how to make them wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tensorflow.core.framework.function_pb2 import FunctionDef
 
 _PASSES_ON = frozenset({"Enter", "Identity", "Merge", "Switch"})
-"""Operations of control flow v1 that hand on a variable; for references they begin with Ref."""
+"""Operations of control flow v1 that pass on a variable; for references they begin with Ref."""
 
 
 def written(
@@ -21,8 +21,8 @@ def written(
 ) -> dict[str, tf.Operation]:
     """The variables that an operation, or a function that it calls, writes to.
 
-    By the name of what holds a variable the operation that takes it from there: this one, or where
-    it comes into the branches and loops around this one.
+    For each variable, by its operation's name, the operation that uses it: this one, or where it
+    enters the branches and loops around this one.
     """
     if operation.type.removeprefix("Ref") in {*_PASSES_ON, "IsVariableInitialized"}:
         return {}
@@ -37,9 +37,9 @@ def written(
 def let_wait(
     elements: Sequence[tf.Tensor | tf.Operation], variables: Set[str], operation: tf.Operation
 ) -> None:
-    """Lets what writes to variables, of all that elements need, wait for an operation.
+    """Makes the writes to variables, among all that elements need, wait for an operation.
 
-    Variables are named by the operations that hold them. What it needs itself can't wait for it.
+    Variables are named by the operations that hold them. Its own dependencies can't wait for it.
     """
     if not elements:
         return
@@ -53,7 +53,7 @@ def let_wait(
     }
     for name, taker in takers.items():
         if name not in earlier:
-            # Operations have no public way to wait for what is built later.
+            # There is no public way to wait for operations built later.
             taker._add_control_inputs([operation])
 
 

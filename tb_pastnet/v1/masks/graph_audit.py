@@ -1,4 +1,4 @@
-"""The freeze audit of a graph: ops that compare what masks hold, built once, and likely causes."""
+"""The freeze audit of a graph: ops that compare held weights, built once, and likely causes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SETS = frozenset({"Assign", "AssignVariableOp"})
 
 
 class GraphAudit(AuditSource):
-    """Compares the variables of a graph that have masks."""
+    """Compares the masked variables of a graph."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class GraphAudit(AuditSource):
         causes: GraphCauses,
     ) -> None:
         self.causes = causes
-        # Of all that have masks, also where these hold nothing.
+        # For all that have masks, even if these hold nothing.
         made = {masks.variable: masks for masks in table.made.values()}
         self.weights = [weight for weight in weights if weight.variable in made]
         held = [_GraphHeldWeight(each, made[each.variable], site) for each in self.weights]
@@ -75,10 +75,10 @@ class _GraphHeldWeight(HeldWeight):
 
 
 class GraphCauses(CauseFinder):
-    """Tells updates that the masks don't go around from values that were loaded.
+    """Distinguishes updates outside the masks from loaded values.
 
-    A graph says which updates there are, not which ran: where all that there are of a variable are
-    held, it can only have been set, as by an initializer or a Saver.
+    A graph shows which updates exist, not which ran: if all updates of a variable are masked, it
+    can only have been set, for example by an initializer or a Saver.
     """
 
     def __init__(self, graph: tf.Graph, holding: Holding) -> None:
@@ -93,7 +93,7 @@ class GraphCauses(CauseFinder):
         return Facts(held_by=ENFORCED, unmasked=unmasked, assigned=not unmasked)
 
     def _unmasked(self) -> set[str]:
-        """The names of variables that something updates which isn't held."""
+        """The names of variables with an update outside the masks."""
         operations = self._graph.get_operations()
         if len(operations) != self._size:
             functions = called_functions(self._graph, operations)
@@ -109,7 +109,7 @@ class GraphCauses(CauseFinder):
 
 
 def _sets(operation: tf.Operation, variable: str) -> bool:
-    """Whether it sets a variable to a value that isn't made of its own, as no update does."""
+    """Whether it sets a variable independently of its current value, as no update does."""
     if operation.type not in _SETS:
         return False
     sources = reach(

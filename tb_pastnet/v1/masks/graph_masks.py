@@ -27,33 +27,34 @@ class Masks(MaskCommands):
     """Prunes and freezes single weights, or whole channels, of the variables of a graph.
 
     Its commands are those of `pastnet.Masks`. They take effect at once, without a new op: make the
-    masks before the graph is finalized, and build updates through `wrap` or `hold`. What is held is
-    copied before an update and put back after it, bit by bit, whatever the optimizer does.
+    masks before the graph is finalized, and build updates through `wrap` or `hold`. Held weights
+    are copied before an update and restored after it, bit for bit, whatever the optimizer does.
 
     The masks are variables in the collection `pastnet.v1.MASK_VARIABLES`, not among the global
-    ones, so that checkpoints from before restore. A MonitoredTrainingSession gives them their first
-    values, else run `initializer`. To save them make a `tf.train.Saver` of
-    `tf.global_variables() + masks.variables`: what it restores is left as it is.
+    ones, so earlier checkpoints still restore. A MonitoredTrainingSession initializes them,
+    otherwise run `initializer`. To save them, make a `tf.train.Saver` of `tf.global_variables() +
+    masks.variables`; restored values are kept.
 
-    Make them when the network is built. TensorFlow draws the seed of a random op from the number of
-    ops before it.
+    Make them after the network is built: TensorFlow derives the seed of a random op from the number
+    of ops before it.
 
     Args:
-        variables: the name of a scope, taken exactly; names, patterns or variables; a mapping of
-            names to variables. None: all that are trained. Each costs a copy of its values, and two
-            bytes a weight.
+        variables: the exact name of a scope; names, patterns or variables; a mapping of names to
+            variables. None: all that are trained. Each takes a copy of its values, and two bytes
+            per weight.
         channel_axis: corrections of channel axes by name.
         graph: a tf.Graph; None: the default graph.
 
     Attributes:
         kept: the kept mask of each variable by name, bool arrays; read at each access.
-        trainable: the trainable mask likewise. Pruned elements count as trainable.
-        variables: tf.Variables that the masks are kept in.
-        initializer: an operation that gives the masks values, all weights go through; those that
-            have values keep them.
-        session: what commands run in. None: the default session.
-        state: what a Recorder reads.
-        witness: names the causes of what moves, for a Recorder.
+        trainable: the trainable mask of each variable, read at each access. Pruned elements count
+            as trainable.
+        variables: the tf.Variables that store the masks.
+        initializer: an operation that initializes the masks to let everything through; initialized
+            ones stay.
+        session: the session for commands. None: the default session.
+        state: the masks that a Recorder reads.
+        witness: finds the causes of violations, for a Recorder.
 
     Raises:
         InvalidArgument: the graph is finalized, or there is nothing to mask.
@@ -100,20 +101,20 @@ class Masks(MaskCommands):
         self.site.session = session
 
     def wrap(self, optimizer: tf.train.Optimizer) -> Any:
-        """An optimizer that trains with the masks.
+        """Returns an optimizer that trains with the masks.
 
-        Its `compute_gradients` gives zeros for what is held, before you clip. Its `apply_gradients`
-        and `minimize` leave what is held as it is.
+        Its `compute_gradients` returns zeros for held weights, before you clip. Its
+        `apply_gradients` and `minimize` leave held weights unchanged.
 
         Args:
-            optimizer: a tf.train.Optimizer. Wrap it before others that add to its updates, or let
-                `hold` take all of the update.
+            optimizer: a tf.train.Optimizer. Wrap it before others that add to its updates, or use
+                `hold` around the whole update.
 
         Returns:
-            A tf.train.Optimizer. Slots are those of the given one.
+            A tf.train.Optimizer with the slots of the given one.
 
         Raises:
-            InvalidArgument: it is something else.
+            InvalidArgument: it isn't one.
         """
         if not isinstance(optimizer, tf.train.Optimizer):
             raise InvalidArgument(
@@ -125,12 +126,12 @@ class Masks(MaskCommands):
 
     @answered
     def hold(self, update: Callable[[], Any], variables: Iterable[Any] | None = None) -> Any:
-        """Builds any update, with what is held put back after it.
+        """Builds any update, and restores held weights after it.
 
         Args:
-            update: builds it, and returns its operation, or tensors.
-            variables: those that it writes, by names or themselves. None: all with masks. Where two
-                updates run in one `session.run`, say which writes what.
+            update: a function that builds it, and returns its operation, or tensors.
+            variables: the variables that it writes, or their names. None: all with masks. Required
+                if two updates run in one `session.run`.
 
         Returns:
             The operation to run instead.
@@ -148,7 +149,7 @@ class Masks(MaskCommands):
         return self._holding.around(update, self.state.chosen(variables))
 
     def refresh(self) -> None:
-        """Looks at the masks in the session, after a Saver has restored others in its midst.
+        """Reads the masks from the session, after a Saver has restored others during it.
 
         Raises:
             InvalidArgument: they have no values, or there is no session.
@@ -156,7 +157,7 @@ class Masks(MaskCommands):
         self.state.refresh()
 
     def audit(self, step: int = 0) -> list[Violation]:
-        """Compares what is held with what it was, as `pastnet.Masks.audit`; `step` is reported.
+        """Compares held weights with their earlier values, like `pastnet.Masks.audit`.
 
         Raises:
             InvalidArgument: the masks have no values, or there is no session.

@@ -1,4 +1,4 @@
-"""Updates of a graph that leave alone what masks hold, and the slots of its optimizers."""
+"""Updates of a graph that leave held weights unchanged, and the slots of its optimizers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Pairs = Sequence[tuple[Any, Any]]
 
 
 class Holding:
-    """Builds updates, and around them what holds weights; puts changes of masks in force.
+    """Builds updates with ops around them that hold weights; enforces changes of masks.
 
-    `built` names the operations of both. Slots are found when an update is built.
+    `built` has the names of all these operations. Slots are found when an update is built.
     """
 
     def __init__(self, masks: Iterable[GraphVariableMasks], site: GraphSession) -> None:
@@ -32,21 +32,21 @@ class Holding:
         self.built: set[str] = set()
 
     def clear_slots(self, variable: GraphWeight, where: Mask) -> None:
-        """Gives some elements the values that new weights begin with."""
+        """Resets the slots of some elements to their initial values."""
         for slot, fresh in self._slots.get(variable.name, ()):
             slot.assign(np.where(where, self._site.run(fresh), slot.numpy()))
 
     def enforce_now(self, masks: VariableMasks) -> None:
-        """Sets what is pruned to zero, before another update."""
+        """Sets pruned weights to zero, before another update."""
         masks.put_back()
 
     def around(
         self, update: Callable[[], Any], masks: Sequence[GraphVariableMasks] | None = None
     ) -> Any:
-        """Builds an update. What is held is copied before it and put back after it.
+        """Builds an update. Held weights are copied before it and restored after it.
 
-        `update` gives an operation, tensors, or a structure of them, or InvalidArgument is raised;
-        `masks` are those of the variables that it writes, None: all.
+        `update` returns an operation, tensors, or a structure of them, or InvalidArgument is
+        raised; `masks` are those of the variables that it writes, None: all.
         """
         masks = self._masks if masks is None else masks
         graph = tf.get_default_graph()
@@ -58,7 +58,7 @@ class Holding:
         if not done or None in done:
             raise InvalidArgument(
                 f"Could not hold weights in an update: expected an operation or tensors, got "
-                f"{built!r:.80}. Return from the function what it builds, such as the train_op."
+                f"{built!r:.80}. Return the result from the function, such as the train_op."
             )
         with tf.control_dependencies(done):
             put_back = [each.put_back_to(*pair) for each, pair in zip(masks, held, strict=True)]
@@ -66,7 +66,7 @@ class Holding:
         return tf.group(*done, *put_back)
 
     def mask(self, pairs: Pairs) -> list[tuple[Any, Any]]:
-        """Builds gradients without those of what is held; a gradient may be None."""
+        """Builds gradients with zeros for held weights; a gradient may be None."""
         gradients = {variable.op.name: gradient for gradient, variable in pairs}
         masked: dict[str, Any] = {}
         for masks in self._of(gradients):
@@ -76,7 +76,7 @@ class Holding:
         return [(masked.get(part.op.name, gradient), part) for gradient, part in pairs]
 
     def apply(self, optimizer: tf.train.Optimizer, pairs: Pairs, build: Callable[[], Any]) -> Any:
-        """Builds the update of an optimizer by what calls its `apply_gradients`."""
+        """Builds the update of an optimizer with a function that calls its `apply_gradients`."""
         masks = self._of({variable.op.name for gradient, variable in pairs if gradient is not None})
         done = self.around(build, masks)
         for each in masks:
@@ -101,13 +101,13 @@ class Holding:
 
 
 def _operation(built: Any) -> Any:
-    """What builds something, None of what is no result: `assign` may give a variable for one."""
+    """The operation of a result, None if it isn't one: `assign` may return a variable."""
     op = built if isinstance(built, tf.Operation) else getattr(built, "op", None)
     return None if op is None or op.type in _STORAGE else op
 
 
 class HeldOptimizer(tf.train.Optimizer):
-    """Stands for an optimizer, whose updates then leave alone what is held."""
+    """Wraps an optimizer: its updates leave held weights unchanged."""
 
     def __init__(self, optimizer: tf.train.Optimizer, holding: Holding) -> None:
         super().__init__(use_locking=False, name=optimizer.get_name())
@@ -115,20 +115,20 @@ class HeldOptimizer(tf.train.Optimizer):
         self._holding = holding
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """Gradients and variables, with zeros for what is held: clip them after this."""
+        """Gradients and variables, with zeros for held weights: clip them after this."""
         return self._holding.mask(self._inner.compute_gradients(*args, **kwargs))
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """The update, with what is held put back after it."""
+        """The update, which restores held weights after it."""
         pairs = list(grads_and_vars)
         return self._holding.apply(
             self._inner, pairs, lambda: self._inner.apply_gradients(pairs, global_step, name)
         )
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """That of the optimizer."""
+        """The slot of the optimizer."""
         return self._inner.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The masks of a graph, as they are in its session."""
+"""The masks of a graph, as in its session."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tb_pastnet.v1.graph.session import GraphSession, GraphWeight
 
 
 class GraphVariableMasks(VariableMasks):
-    """Masks and held values as variables of the graph, made at once: later it may be finalized.
+    """Masks and held values as variables of the graph, made at once: it may be finalized later.
 
-    Updates put back the value before them, as a Saver tells nobody that it sets variables.
+    Updates restore the value from before them, because a Saver sets variables without notice.
     """
 
     def __init__(self, variable: GraphWeight, site: GraphSession) -> None:
@@ -42,7 +42,7 @@ class GraphVariableMasks(VariableMasks):
 
     @property
     def variables(self) -> list[Any]:
-        """What has to be saved of it, tf.Variables."""
+        """The tf.Variables to save."""
         own = self.kept, self.through, self.held
         return [each.variable.parts[0] for each in own]
 
@@ -51,17 +51,17 @@ class GraphVariableMasks(VariableMasks):
         return ~tf.reduce_all(self.through.read_value())
 
     def put_back_to(self, through: tf.Tensor, held: tf.Tensor) -> Any:
-        """Builds what sets held elements to what they were; see `VariableMasks.restore`."""
+        """Builds the op that restores held elements; see `VariableMasks.restore`."""
         value = tf.where_v2(through, self.variable.read_value(), held)
         return self.variable.variable.assign(value)
 
     def put_back(self) -> None:
-        """See `VariableMasks`: prunes. By arrays, as no op may be built any more."""
+        """See `VariableMasks`: prunes. With arrays, because no op may be built any more."""
         value = self.variable.numpy()
         self.variable.assign(np.where(self.kept.numpy(), value, np.zeros((), value.dtype)))
 
     def held_now(self) -> Any:
-        """Builds a copy of what is held: an identity of a reference variable is the variable."""
+        """Builds a copy of held values: an identity of a reference variable is the variable."""
         return tf.where_v2(self.kept, self.variable, self._zeros)
 
     def _hold(self, frozen: Mask, already: Mask | None = None) -> None:
@@ -70,7 +70,7 @@ class GraphVariableMasks(VariableMasks):
         self.held.assign(value if already is None else np.where(already, self.held.numpy(), value))
 
     def mask_parts(self, gradients: Sequence[Any]) -> list[Any]:
-        """Builds the gradients of the variable's parts with zeros at what is held."""
+        """Builds the gradients of the variable's parts with zeros at held elements."""
         pieces = self.variable.variable.split(self.through.read_value())
         return [
             gradient if gradient is None else self.mask_gradient(gradient, through)
@@ -79,9 +79,9 @@ class GraphVariableMasks(VariableMasks):
 
 
 class SessionMasks(MaskTable):
-    """Masks that are made at once (`made`, by name); they count as soon as they hold something.
+    """Masks that are made at once (`made`, by name); they count once they hold something.
 
-    What a Saver has restored is seen when a session is first asked, and by `refresh`.
+    Masks restored by a Saver are read when a session is first used, and by `refresh`.
     """
 
     def __init__(self, weights: Sequence[TFWeight], site: GraphSession) -> None:
@@ -95,12 +95,12 @@ class SessionMasks(MaskTable):
 
     @property
     def masked(self) -> Mapping[str, GraphVariableMasks]:
-        """The masks of variables of which something is held, or was."""
+        """The masks of variables with elements that are or were held."""
         self.look()
         return super().masked
 
     def look(self) -> None:
-        """Looks at all masks where the session is another one than the last time."""
+        """Reads all masks if the session isn't the same as the last time."""
         session = self._site.current
         if session is not None and session is not self._seen():
             self.refresh()
@@ -116,7 +116,7 @@ class SessionMasks(MaskTable):
         return self.made[name].read() if name in self.made else super().read(name)
 
     def refresh(self) -> None:
-        """Looks at all masks in the session; raises InvalidArgument if they have no values."""
+        """Reads all masks from the session; raises InvalidArgument if they have no values."""
         closed = self._closed()
         self._seen = weakref.ref(self._site.current)
         for name, held in zip(self.made, closed, strict=True):

@@ -1,1 +1,1 @@
-"""Past values of a graph's variables, and the network that they make."""
+"""Past values of a graph's variables, and the past network."""

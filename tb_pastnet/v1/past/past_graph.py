@@ -1,4 +1,4 @@
-"""The past of a network in a graph, given by its tensors, and its shadow variables."""
+"""The past of a network in a graph, from its tensors, and its shadow variables."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class PastGraph:
     """A network of a graph as it was at the last sync, made by `past_network`.
 
     Attributes:
-        outputs: what the network would give with its past values, in the structure of its own
+        outputs: the outputs of the network with its past values, in the structure of its own
             outputs. No gradient flows through them.
         variables: the shadow variables, tf.Variables. They aren't trainable, and in the collections
             `pastnet.v1.PAST_VARIABLES` and LOCAL_VARIABLES.
-        mapping: by the name of a current variable that of its past.
-        initializer: the operation that initializes the shadow variables, with the current values.
-        sync_op: the operation that copies the current values. It waits for nothing.
+        mapping: the name of the past variable by that of the current one.
+        initializer: the operation that initializes the shadow variables with the current values.
+        sync_op: the operation that copies the current values. It doesn't wait for anything.
 
     Example:
         >>> from tb_pastnet import v1
@@ -75,7 +75,7 @@ class PastGraph:
         *,
         statistics: bool = False,
     ) -> Any:
-        """Builds the operation that moves past values towards current ones, as `sync_op` does."""
+        """Builds the operation that moves past values towards current ones, like `sync_op`."""
         graph = open_graph(innermost(self.graph), "sync a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"):
             return build_sync(
@@ -84,12 +84,12 @@ class PastGraph:
 
     @contextmanager
     def step(self, tau: float | Any = 1.0) -> Iterator[Any]:
-        """Around what builds an update: in each run the past is used, then synced, then it trains.
+        """A context for building an update: each run uses the past, then syncs it, then trains.
 
-        In the run of the update the past's outputs are those of before the sync. The sync waits for
-        them, and what is built in the block waits for the sync. So do the operations of UPDATE_OPS
-        that are there already and write to the same variables, such as moving statistics. Whoever
-        runs the update feeds what the past's outputs need. It yields the operation of `sync(tau)`.
+        In the run of the update the past's outputs are those from before the sync. The sync waits
+        for them, and everything built in the block waits for the sync. So do existing operations of
+        UPDATE_OPS that write to the same variables, such as moving statistics. Runs of the update
+        have to feed the inputs of the past's outputs. It yields the operation of `sync(tau)`.
 
         Example:
             >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -111,7 +111,7 @@ class PastGraph:
     def delta(self) -> dict[str, Any]:
         """Builds current minus past, by the name of the current variable.
 
-        Of a bool variable it is True where the two differ.
+        For a bool variable it is True where the two differ.
         """
         graph = open_graph(innermost(self.graph), "build the delta of a past network")
         with graph.as_default(), tf.name_scope(self._scope + "/"), tf.name_scope("delta"):
@@ -122,7 +122,7 @@ class PastGraph:
 
     @property
     def graph(self) -> tf.Graph:
-        """The tf.Graph that it is in."""
+        """Its tf.Graph."""
         return self.variables[0].graph
 
     def __repr__(self) -> str:
@@ -139,27 +139,28 @@ def past_network(
 ) -> PastGraph:
     """Builds the past of a network: itself on the same input, with past values of its variables.
 
-    What leads from the inputs to the outputs is copied, with shadow variables in the place of the
-    network's. What lies before the inputs is shared, and so are all placeholders. What draws random
-    numbers, such as dropout, draws its own, or with seeds the same ones.
+    The part from the inputs to the outputs is copied, with shadow variables instead of the
+    network's. Everything before the inputs is shared, and so are all placeholders. Random
+    operations, such as dropout, draw their own numbers, or with seeds the same ones.
 
-    The shadow variables aren't in GLOBAL_VARIABLES, so that checkpoints of before still restore.
-    They are initialized by `local_variables_initializer` and `PastGraph.initializer` with the
-    current values, so once these are initialized or restored: a MonitoredTrainingSession does so.
+    The shadow variables aren't in GLOBAL_VARIABLES, so earlier checkpoints still restore.
+    `local_variables_initializer` and `PastGraph.initializer` initialize them with the current
+    values, so run these after initializing or restoring: a MonitoredTrainingSession does so.
 
     Args:
-        inputs: the tensors that the network begins at, one or a nest of them.
-        outputs: those that it gives, one or a nest of them.
-        variables: those to keep the past of, as a scope, names, patterns such as `"*/kernel"` or
-            tf.Variables; the others are the current ones. None: all that the outputs need.
-        scope: the full name scope of the past: that of "net/w" is named "past/net/w".
+        inputs: the input tensors of the network, one or a nest of them.
+        outputs: its output tensors, one or a nest of them.
+        variables: the variables whose past is kept, as a scope, names, patterns such as
+            `"*/kernel"` or tf.Variables; for others, current values are used. None: all that the
+            outputs need.
+        scope: the full name scope of the past: the past of "net/w" is named "past/net/w".
         share: tensors, operations and lookup tables that both networks use, or their names.
 
     Raises:
-        InvalidArgument: an input isn't needed by the outputs; there are no outputs; they need no
-            variables, one that no collection has, or Python code or other state that isn't shared;
-            they write to a variable; the scope is taken; a tensor is of another graph, or of none;
-            the graph is finalized.
+        InvalidArgument: an input is unused, there are no outputs, or these need no variables, write
+            one, or need one without a collection. Also if they need unshared Python code or other
+            state, if the scope is taken, if a tensor isn't of this graph, or if the graph is
+            finalized.
         UnknownName: a name fits no variable, or several; the graph has nothing of a name in
             `share`.
 
@@ -203,7 +204,7 @@ def _stopped(output: tf.Tensor, part: GraphPart) -> tf.Tensor:
 
 
 def _part(graph: tf.Graph, inputs: Nest, outputs: Nest, shared: Iterable[str]) -> GraphPart:
-    """What leads to the outputs, checked."""
+    """The part that leads to the outputs, checked."""
     starts, operations = [tensor.name for tensor in flat(inputs)], graph.get_operations()
     fed = [each.outputs[0].name for each in operations if each.type.startswith("Placeholder")]
     part = GraphPart(graph, frozenset({*starts, *fed, *shared}))
@@ -218,7 +219,7 @@ def _part(graph: tf.Graph, inputs: Nest, outputs: Nest, shared: Iterable[str]) -
     if writers:
         raise InvalidArgument(
             f"Could not {_DOING}: expected outputs that write no variable, got {writers[0]!r}, "
-            f"which they need. Take the outputs of before, without that control dependency."
+            f"which they need. Use the tensors from before that control dependency."
         )
     return part
 
@@ -236,7 +237,7 @@ def _chosen(part: GraphPart, variables: Any) -> list[GraphVariable]:
     if not chosen:
         raise InvalidArgument(
             f"Could not {_DOING}: expected variables between its inputs and outputs, got none. "
-            f"Give inputs from before the first layer."
+            f"Pass inputs from before the first layer."
         )
     return chosen
 
@@ -244,8 +245,8 @@ def _chosen(part: GraphPart, variables: Any) -> list[GraphVariable]:
 def graph_shadow(current: GraphVariable, scope: str) -> GraphVariable:
     """Makes the shadow of a variable in a scope, of the same name, kind and parts.
 
-    It isn't trainable and not in GLOBAL_VARIABLES, so that checkpoints stay what they are.
-    It begins with the current value, or where that is initialized in the same run, as it does.
+    It isn't trainable and not in GLOBAL_VARIABLES, so checkpoints don't change.
+    It begins with the current value, or with the same initial value in one run.
     """
     parts = tuple(_shadow_of(current, part, scope) for part in current.parts)
     return GraphVariable(f"{scope}/{current.name}", parts, False)
@@ -284,7 +285,7 @@ def _initial(part: tf.Variable) -> tf.Tensor:
 
 
 def _always_there(tensor: tf.Tensor) -> bool:
-    """Whether it can be computed in any run: without being fed, and without a file."""
+    """Whether it can be computed in any run: without feeds and files."""
     return all(
         each.type in VARIABLES or (each.type not in _FILES and can_be_copied(each.node_def))
         for each in needed([tensor]).values()

@@ -43,34 +43,34 @@ def sync_op(
 ) -> Any:
     """Builds the operation that syncs one scope's variables with another's.
 
-    A past variable gets the value of the current one that is called the same below its scope. The
-    past may be a part of the network. Partitioned variables are wholes. To use the past, sync and
+    A past variable gets the value of the current one with the same name below its scope. The past
+    may be a part of the network. Partitioned variables count as one. To use the past, sync and
     train in one `session.run` see `docs/how_to/tf1_graphs.md`.
 
     Args:
-        current_scope: the name of a scope, from the root of the graph. It is taken exactly: "net"
-            isn't "net_2". "" is the root.
-        past_scope: that of the past. It may lie inside of the other, or the other inside of it:
-            what is in the inner one belongs to that alone.
-        tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor does as well. What
-            isn't floating is always copied.
+        current_scope: the exact name of a scope, from the root of the graph: "net" isn't "net_2".
+            "" is the root.
+        past_scope: that of the past. One scope may be inside the other: variables in the inner one
+            belong only to that.
+        tau: past = tau * current + (1 - tau) * past. 1 copies; a scalar tensor works as well.
+            Non-floating variables are always copied.
         after: tensors and operations, one or a nest of them, that the sync waits for, such as the
             past's outputs.
-        before: likewise, those that wait for the sync, such as those of UPDATE_OPS: of all that
-            they need what writes to the current variables.
+        before: tensors and operations whose writes to the current variables wait for the sync, such
+            as UPDATE_OPS.
         graph: a tf.Graph; None: the default graph.
-        name: of the operation.
+        name: the name of the operation.
         statistics: whether variables that aren't trainable, such as moving statistics, follow
-            softly, too. Else they are copied.
+            softly, too. Otherwise they are copied.
 
     Returns:
-        A tf.Operation, which is done when all are written.
+        A tf.Operation that completes when all are written.
 
     Raises:
         UnknownName: a scope has no variables.
-        InvalidArgument: a past variable has no current one, or one of another shape or dtype; both
-            scopes are the same; tau is outside of 0 to 1 or no scalar; it, `after` or `before` is
-            of another graph; the graph is finalized.
+        InvalidArgument: a past variable has no current one, or one of another shape or dtype; or
+            both scopes are the same. Also if tau is outside of 0 to 1 or isn't a scalar, if a
+            tensor is of another graph, or if the graph is finalized.
 
     Example:
         >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -102,8 +102,8 @@ def build_sync(
     earlier, later = flat(after), flat(before)
     one_graph([*earlier, *later, tau], graph, "sync past variables")
     with graph.as_default(), tf.name_scope(name) as scope:
-        # What is read may alias the variable. It is written before the operation is done, so that
-        # an update that waits for it can't change what is copied.
+        # A read may alias the variable. It is written before the operation is done, so a waiting
+        # update can't change the copied values.
         with tf.control_dependencies(earlier):
             values = [
                 _synced(current, past, tau if statistics or current.trainable else 1.0)
@@ -131,7 +131,7 @@ def _check_tau(tau: float | tf.Tensor) -> None:
 def _synced(current: GraphVariable, past: GraphVariable, tau: float | tf.Tensor) -> tf.Tensor:
     value = current.tensor()
     if (is_number(tau) and tau == 1) or not value.dtype.is_floating:
-        # A resource variable would go on with the storage of a reference variable that was read.
+        # A resource variable would share the storage of a read of a reference variable.
         return tf.raw_ops.DeepCopy(x=value)
     return moved(value, past.tensor(), tau)
 
@@ -140,8 +140,7 @@ def _matched(current_scope: str, past_scope: str, graph: tf.Graph) -> list[Pair]
     doing = f"sync {past_scope!r} with {current_scope!r}"
     if current_scope.rstrip("/") == past_scope.rstrip("/"):
         raise InvalidArgument(
-            f"Could not {doing}: expected two scopes, got one. Build the past in a scope of its "
-            f"own."
+            f"Could not {doing}: expected two scopes, got one. Build the past in its own scope."
         )
     current = _below(current_scope, past_scope, graph, doing)
     past = _below(past_scope, current_scope, graph, doing)
@@ -149,7 +148,8 @@ def _matched(current_scope: str, past_scope: str, graph: tf.Graph) -> list[Pair]
     if alone:
         raise InvalidArgument(
             f"Could not {doing}: expected a current variable for each past one, got none for "
-            f"{_shown(alone)}. Name them alike below their scopes, or build the past without them."
+            f"{_shown(alone)}. Use the same names below both scopes, or build the past without "
+            "them."
         )
     pairs = [(current[below], variable) for below, variable in past.items()]
     for pair in pairs:
@@ -158,7 +158,7 @@ def _matched(current_scope: str, past_scope: str, graph: tf.Graph) -> list[Pair]
 
 
 def _below(scope: str, apart: str, graph: tf.Graph, doing: str) -> dict[str, GraphVariable]:
-    """By the rest of their names the variables of a scope, without those of one inside of it."""
+    """The variables of a scope by the rest of their names, without those of an inner scope."""
     scope, apart = scope.rstrip("/"), apart.rstrip("/")
     everything = graph_variables(graph)
     inner = apart if within(apart, scope) else None
@@ -176,7 +176,7 @@ def _below(scope: str, apart: str, graph: tf.Graph, doing: str) -> dict[str, Gra
 
 
 def _scopes(names: Sequence[str], wanted: str) -> str:
-    """A sentence on which scopes there are, those that end as the wanted one first."""
+    """A sentence listing the scopes, those that end like the wanted one first."""
     paths = [name.split("/")[:-1] for name in names]
     scopes = {"/".join(path[:n]) for path in paths for n in range(1, len(path) + 1)}
     ends = [scope for scope in scopes if scope.endswith("/" + wanted)]
@@ -194,7 +194,7 @@ def _check_alike(current: GraphVariable, past: GraphVariable) -> None:
         if expected != got:
             raise InvalidArgument(
                 f"Could not sync {past.name!r} with {current.name!r}: expected {quality} "
-                f"{expected}, got {got}. Build the past as the current network is built."
+                f"{expected}, got {got}. Build the past like the current network."
             )
 
 
@@ -206,17 +206,17 @@ def _shown(names: Sequence[str]) -> str:
 class SyncHook(tf.train.SessionRunHook):
     """Syncs a past network every few steps of training, as for a target network.
 
-    After each step that makes the global step pass a multiple of `every`, the past is the network
-    of that moment. A session that goes on from a checkpoint keeps to the same steps. For the past
-    of one step before use `PastGraph.step()` instead: between two steps, where a hook works, that
-    past is the current network.
+    After each step that makes the global step pass a multiple of `every`, the past becomes the
+    current network. A session that resumes from a checkpoint keeps the same steps. For the past of
+    the previous step use `PastGraph.step()` instead: between two steps, when a hook runs, that past
+    is the current network.
 
     Args:
-        sync: the operation of `sync_op` or `PastGraph.sync`, or the PastGraph, whose copy it makes.
-        every: global steps from sync to sync, at least 1.
+        sync: the operation of `sync_op` or `PastGraph.sync`, or the PastGraph to copy into.
+        every: the number of global steps between syncs, at least 1.
 
     Raises:
-        InvalidArgument: `sync` is something else, or `every` isn't a whole number of at least 1.
+        InvalidArgument: `sync` isn't valid, or `every` isn't a whole number of at least 1.
             In `begin`: the graph has no global step.
 
     Example:
@@ -260,13 +260,13 @@ class SyncHook(tf.train.SessionRunHook):
             )
 
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
-        """Begins to count from the step that the session was made or restored with."""
+        """Starts counting from the step with which the session was made or restored."""
         self._last = int(session.run(self._global_step))
 
     def after_run(
         self, run_context: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues
     ) -> None:
-        """Syncs where a sync is due."""
+        """Syncs if it is due."""
         step = int(run_context.session.run(self._global_step))
         if step // self._every > self._last // self._every:
             run_context.session.run(self._sync)

@@ -48,5 +48,5 @@ def test_a_rate_by_name_is_refused():
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "small", None, True])
 def test_a_threshold_below_which_nothing_can_be_is_refused(value):
     check_threshold(0)
-    with pytest.raises(InvalidArgument, match="expected threshold= from 0 on, got"):
+    with pytest.raises(InvalidArgument, match="expected threshold= of at least 0, got"):
         check_threshold(value)

@@ -94,12 +94,12 @@ def test_violations_are_grouped_by_cause() -> None:
     found = findings([RunFacts("a", 1000, [], some)])
     assert [one.text for one in found] == [
         (
-            "1 channel of conv2 changed while frozen or pruned, from step 300 to 900. Likely cause: "
-            "of a later version"
+            "1 channel of conv2 changed while frozen or pruned, from step 300 to 900. "
+            "Likely cause: of a later version"
         ),
         (
-            "2 channels of conv1 and conv2 changed while frozen or pruned, since step 506. Likely "
-            "cause: weight decay"
+            "2 channels of conv1 and conv2 changed while frozen or pruned, since step 506. "
+            "Likely cause: weight decay"
         ),
     ]
     assert (found[1].layer, found[1].channel, found[1].step) == ("conv1", 2, 506)

@@ -128,7 +128,7 @@ def test_two_names_that_read_alike_are_one_run(tmp_path: Path) -> None:
 def test_what_is_no_directory_is_refused(tmp_path: Path, name: str, got: str) -> None:
     touch(tmp_path / NAME)
     with pytest.raises(
-        UnreadableLog, match=f"expected a directory, got {got}.*. Give the directory"
+        UnreadableLog, match=f"expected a directory, got {got}.*. Pass the directory"
     ):
         find_runs(tmp_path / name)
 

@@ -130,7 +130,7 @@ def test_a_record_of_many_layers_is_small():
         ({"values": VALUES[:, :1]}, r"values of shape \(4, 2, 3\) with"),
         ({"places": (), "values": VALUES[:, :, :0]}, "at least one record and place"),
         ({"sequence": np.array([1])}, "expected 2 sequence numbers and past steps, got 1 and 2"),
-        ({"past_steps": np.arange(3)}, "got 2 and 3. Pass one of each a record"),
+        ({"past_steps": np.arange(3)}, "got 2 and 3. Pass one of each per record"),
         ({"steps": np.array([5, 5])}, r"increasing steps, got \[5, 5\] of records \[4, 6\]"),
         ({"sequence": np.array([6, 4])}, r"of records \[6, 4\]. Start a new lineage"),
         ({"places": (Place(LAYER, "a", 1),) * 3}, "one place of each kind and name, got two"),

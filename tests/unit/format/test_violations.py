@@ -68,8 +68,8 @@ def test_all_channels_of_a_wide_layer_are_small():
         (
             {"last_step": 40, "largest": math.inf, "cause": "new", "channel": 1234},
             (
-                "channel 1,234: 12 of 36 held weights moved at step 40, to non-finite values. Likely "
-                "cause: new."
+                "channel 1,234: 12 of 36 held weights moved at step 40, to non-finite values. "
+                "Likely cause: new."
             ),
         ),
     ],

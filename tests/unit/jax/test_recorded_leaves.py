@@ -36,7 +36,7 @@ def test_an_array_is_recorded_where_this_process_can_read_it():
     }
     recorded = network(params)
     assert [weight.name for weight in recorded.weights] == ["everywhere", "here"]
-    assert recorded.skipped == (("elsewhere", "parts of it lie with other processes"),)
+    assert recorded.skipped == (("elsewhere", "parts of it are in other processes"),)
 
 
 def test_names_are_paths_through_any_container():

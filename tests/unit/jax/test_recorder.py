@@ -262,11 +262,11 @@ def test_what_cannot_be_recorded_is_left_out_with_a_reason(tmp_path):
 CHANGES = {
     "a leaf more": (
         lambda tree: {**tree, "new": jnp.ones(2)},
-        "expected the 4 leaves that the Recorder was made with, got 5, with new. Make a new",
+        "expected the 4 leaves of the Recorder's params, got 5, with new. Make a new",
     ),
     "a leaf less": (
         lambda tree: {"hidden": tree["hidden"]},
-        "expected the 4 leaves that .*, got 2, without out/bias, out/kernel. Make a new",
+        "expected the 4 leaves of .*, got 2, without out/bias, out/kernel. Make a new",
     ),
     "another shape": (
         lambda tree: {**tree, "out": {"kernel": jnp.ones((8, 4)), "bias": jnp.ones(4)}},
@@ -398,7 +398,7 @@ ERRORS = [
     ({"params": {"n": 3}}, InvalidArgument, "expected at least one variable of floating dtype"),
     ({"variables": ["nowhere"]}, UnknownName, "Could not find variable 'nowhere'"),
     ({"channel_axis": {"hidden/kernel": 2}}, InvalidArgument, "Could not use axis 2 of"),
-    ({"masks": {"hidden": True}}, InvalidArgument, "Could not take masks=: expected a pytree that"),
+    ({"masks": {"hidden": True}}, InvalidArgument, "Could not use masks=: expected a pytree that"),
     ({"masks": {"hidden": 2, "out": True}}, InvalidArgument, "expected True, False or an array of"),
     ({"kept": {"hidden": True, "out": np.ones(3)}}, InvalidArgument, "expected shape"),
     ({"every": 0}, InvalidArgument, "every"),

@@ -118,7 +118,7 @@ def test_without_numba_tensorflow_measures(error, monkeypatch, caplog):
     monkeypatch.setattr(builtins, "__import__", imported)
     source = source_of([tf.Variable(tf.zeros((3, 4)))], [AXIS])
     assert [type(part) for part in source._copies[0]] == [TensorCopies]
-    text = "Could not use numba, so that TensorFlow measures: no numba here. Mend or remove it."
+    text = "Could not use numba, so TensorFlow is used instead: no numba here. Repair or remove it."
     assert caplog.messages == ([] if error is ModuleNotFoundError else [text])
 
 

@@ -139,7 +139,7 @@ def test_wrong_use_is_refused():
         pastnet.summary.channels("w", CURRENT, np.ones((3, 5), "f"), step=1)
     with pytest.raises(InvalidArgument, match=r"expected a value of floating dtype, got int32"):
         pastnet.summary.channels("w", [1], [1], step=1)
-    with pytest.raises(InvalidArgument, match=r"Could not use axis 2 of 'w' as its channels"):
+    with pytest.raises(InvalidArgument, match=r"Could not use axis 2 of 'w' for its channels"):
         pastnet.summary.channels("w", CURRENT, PAST, channel_axis=2, step=1)
     for mask in ("kept", "trainable"):
         with pytest.raises(

@@ -71,7 +71,7 @@ print(says("a mask", ones))
 """
 DIFFERENT = (
     "Could not set a mask: expected the same in all workers, got 2 different ones in 2 replicas. "
-    "Seed what draws masks alike in every worker."
+    "Use the same seed for masks in every worker."
 )
 
 
@@ -103,6 +103,6 @@ def test_a_worker_that_is_left_alone_and_a_task_named_chief():
     processes.close()
     assert chief == (
         "True\nCould not set a mask: expected all workers to do so within 1 s, got no answer "
-        "(DeadlineExceededError). Call what changes masks in every worker.\n"
+        "(DeadlineExceededError). Change masks in every worker.\n"
     )
     assert other == "False\n"

@@ -58,8 +58,8 @@ def test_an_answer_that_needs_it_is_404_and_nothing_of_it_is_kept(
     assert answer.status_code == 404
     assert answer.json["error"] == {
         "code": "not_found",
-        "message": "Could not read the run 'a': expected what TensorBoard had listed of it, got "
-        "nothing. It was deleted or replaced meanwhile: ask again.",
+        "message": "Could not read the run 'a': expected its listed data, got "
+        "nothing. It was deleted or replaced in the meantime: reload.",
     }
     provider.tree[writer.tb_run] = tree
     assert ask(here, route).status_code == 200

@@ -70,7 +70,7 @@ def test_what_was_deleted_since_is_an_error_that_says_so(tmp_path: Path) -> None
     shutil.rmtree(tmp_path / "a")
     assert len(run.steps) == 40
     with pytest.raises(
-        UnreadableLog, match=r"expected the file that was found .* Read the log anew"
+        UnreadableLog, match=r"expected the file that was found .* Open the log again"
     ):
         run.layers["conv1"].norm  # noqa: B018
 

@@ -29,7 +29,9 @@ def test_what_fits_none_or_several_is_refused() -> None:
         r"Use a layer's path below the model, or the end of it\.",
     ):
         LAYERS["conv"]
-    with pytest.raises(KeyError, match="expected a name that fits one layer, got 2 that end so"):
+    with pytest.raises(
+        KeyError, match="expected a name that fits one layer, got 2 with this ending"
+    ):
         LAYERS["conv2"]
     with pytest.raises(UnknownName, match="expected one of none at all, got no match"):
         Named({}, "run", "the log directory")["a"]

@@ -55,7 +55,7 @@ def test_a_log_shows_its_runs_and_its_warnings() -> None:
     log = pastnet.read(FOLDER / "shown")
     assert texts(log._repr_html_())[:12] == [
         "run", "records", "steps", "layers", "channels", "training",
-        "dense", "40", "1 to 40", "4", "50", "ended in order",
+        "dense", "40", "1 to 40", "4", "50", "ended normally",
     ]  # fmt: skip
     log.warnings = ("one <file>",)
     assert "one &lt;file&gt;" in log._repr_html_()

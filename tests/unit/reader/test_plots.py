@@ -88,7 +88,7 @@ def test_layers_are_chosen_in_their_order(log) -> None:
 
 def test_it_draws_into_axes_that_are_given(log) -> None:
     figure = figure_module.Figure()
-    above, below = figure.subplots(2)
+    above, below = (part.subplots() for part in figure.subfigures(2))
     assert log["dense"].plot(axes=above) is figure
     assert log["dense"]["conv1"].variables["bias"].plot(axes=below) is figure
     assert (len(above.images), len(below.images)) == (1, 1)

@@ -59,5 +59,5 @@ def test_stop_waits_for_a_violation():
 
 @pytest.mark.parametrize("wish", ["raise", None, 3])
 def test_other_wishes_are_refused(wish):
-    with pytest.raises(InvalidArgument, match="expected on_violation='log', 'stop' or a function"):
+    with pytest.raises(InvalidArgument, match="expected 'log', 'stop' or a function"):
         check(wish)

@@ -242,7 +242,7 @@ def test_a_failing_audit_costs_no_record(tmp_path, monkeypatch, caplog):
     log = read_one(tmp_path)
     assert log.record_steps() == [1, 2]
     assert sum("Could not audit held weights" in text for text in log.last.notes) == 1
-    assert caplog.text.count("Could not see what is held") == 1
+    assert caplog.text.count("Could not look at held weights") == 1
 
 
 def test_a_share_of_one_means_all():

@@ -143,5 +143,5 @@ def test_a_meter_that_fails_costs_nothing_else(broken, monkeypatch):
 
     monkeypatch.setattr(one._timer, broken, fail)
     assert one.record(2) == "synced"
-    text = "Could not measure what recording takes: MemoryError: no room"
+    text = "Could not measure the recording overhead: MemoryError: no room"
     assert one._failures.counts() == {text: {"enter": 2, "leave": 1}[broken]}

@@ -106,7 +106,7 @@ def test_its_failure_costs_no_record(sink, tmp_path, monkeypatch):
     log = read_one(tmp_path)
     assert log.record_steps() == [1]
     assert len(log.overheads) == 1  # that of the end
-    assert log.last.notes == {"Could not tell what recording costs: MemoryError: no room": 1}
+    assert log.last.notes == {"Could not write the recording overhead: MemoryError: no room": 1}
 
 
 def test_changes_alone_need_none(sink, tmp_path):

@@ -101,7 +101,7 @@ def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, caplog)
         place, lock = earlier.free(0)
         assert place == str(home / "a_2")
         assert f"{home}: another process" not in caplog.text
-        assert f"Recording into {place}: another process records into {home}." in caplog.text
+        assert f"Recording into {place}: another process is recording into {home}." in caplog.text
         lock.release()
     place, lock = earlier.free(0)
     assert place == str(home)

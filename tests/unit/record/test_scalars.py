@@ -114,5 +114,5 @@ def test_a_function_that_fails_hurts_nothing(tmp_path):
 
 
 def test_what_cant_be_called_is_refused(tmp_path):
-    with pytest.raises(InvalidArgument, match=r"expected log= a function, got 'wandb'"):
+    with pytest.raises(InvalidArgument, match=r"expected a function, got 'wandb'"):
         recording(tmp_path, [ArrayWeight("a/kernel", np.ones((2, 4), "f4"))], "wandb")

@@ -7,7 +7,7 @@ from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 def test_all_that_there_is_to_say():
     cost = Overhead(steps=1000, training=20.0, records=1.0, copies=0.5, masks=0.1)
     assert summary_line("runs/a", 1234, 1, 0.25, cost) == (
-        "PastNet: 1,234 records, 1 violation, 25.0% pruned, recording overhead 8.0%. "
+        "PastNet: 1,234 records, 1 violation, sparsity 25.0%, recording overhead 8.0%. "
         "See: tensorboard --logdir runs/a"
     )
 
@@ -19,5 +19,5 @@ def test_what_is_not_known_is_left_out():
 
 def test_a_training_shorter_than_the_way_to_the_first_record():
     assert nothing_recorded("a", 1, 10) == (
-        "No record in a: the training made 1 step, and every=10. Use a smaller every=."
+        "No record in a: the training made 1 step, but every=10. Use a smaller every=."
     )

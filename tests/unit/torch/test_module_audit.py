@@ -253,7 +253,9 @@ def test_statistics_that_move_in_a_frozen_layer_are_said():
     module.requires_grad_(False)
     audit.check(2)
     (text,) = failures.counts()
-    assert text.startswith("Statistics of frozen layers follow what comes in, as of 'norm': call")
+    assert text.startswith(
+        "Statistics of frozen layers still follow their inputs, e.g. 'norm': call"
+    )
     module.eval()
     audit.check(3)
     assert failures.counts() == {text: 1}

@@ -89,7 +89,7 @@ def test_settings_by_which_ranks_may_differ_are_refused(only_worker, tmp_path, s
     ((name, value),) = setting.items()
     with pytest.raises(
         InvalidArgument,
-        match=f"expected settings that decide alike on each rank, got {name}={value!r}",
+        match=f"expected settings that act the same on each rank, got {name}={value!r}",
     ):
         pastnet.torch.Recorder(tmp_path / "log", sharded(only_worker), **setting)
 

@@ -244,7 +244,7 @@ def test_what_fails_later_is_logged_once_and_never_raises(session, tmp_path, cap
     texts = [record.getMessage() for record in caplog.records]
     assert len(texts) == 2
     assert "Could not begin a new lineage" in texts[0]
-    assert "expected a session of it, got none" in texts[1]
+    assert "expected a session for it, got none" in texts[1]
     assert read_one(tmp_path).record_steps() == [5, 6]
 
 
@@ -252,7 +252,7 @@ def test_what_fails_later_is_logged_once_and_never_raises(session, tmp_path, cap
     ("settings", "kind_of", "text"),
     [
         ({"every": 0}, InvalidArgument, "Could not schedule records: expected every="),
-        ({"variables": "nett"}, InvalidArgument, "Could not use the variables of scope 'nett'"),
+        ({"variables": "nett"}, InvalidArgument, "Could not choose the variables of scope 'nett'"),
         ({"variables": ["*/kernel"]}, UnknownName, r"by '\*/kernel': expected a pattern that fits"),
         ({"variables": []}, InvalidArgument, "Could not record a graph: expected at least one"),
         ({"variables": ["none"]}, UnknownName, "'none'"),
@@ -269,7 +269,9 @@ def test_what_cannot_be_is_refused(tmp_path, settings, kind_of, text):
 
 def test_an_optimizer_as_a_learning_rate_is_refused(tmp_path):
     network()
-    text = "got <tensorflow.*An optimizer doesn't tell its rate: pass what you gave it"
+    text = (
+        "got <tensorflow.*The rate can't be read from an optimizer: pass the one that you gave it"
+    )
     with pytest.raises(InvalidArgument, match=text):
         v1.Recorder(tmp_path, learning_rate=tf.train.AdamOptimizer())
 
@@ -277,6 +279,6 @@ def test_an_optimizer_as_a_learning_rate_is_refused(tmp_path):
 def test_a_finalized_graph_is_refused(graph, tmp_path):
     network()
     graph.finalize()
-    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that takes"):
+    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that accepts"):
         v1.Recorder(tmp_path)
     assert not list(tmp_path.iterdir())

@@ -82,7 +82,7 @@ def test_it_reads_a_variable_when_it_runs(kind):
         ({"past": PAST[:2]}, r"expected shape \(3, 4\), got \(2, 4\)"),
         ({"current": CURRENT.astype(int)}, "expected a value of floating dtype, got int64"),
         ({"kept": [1, 0]}, r"expected a kept mask of shape \(3, 4\), got \(2,\)"),
-        ({"channel_axis": 2}, "Could not use axis 2 of 'w' as its channels"),
+        ({"channel_axis": 2}, "Could not use axis 2 of 'w' for its channels"),
         ({"step": None}, "Could not write the channels of 'w': expected a step, got none"),
     ],
 )

@@ -1,4 +1,4 @@
-/** The change of one place over steps, a line a run. */
+/** The change of one place over steps, one line per run. */
 
 import { formatCount } from "../../data/format";
 import { CHANGE_HINTS, CHANGE_TITLES, changeOf, changeTicks, formatChange, probedAt } from "../../data/function";
@@ -79,7 +79,7 @@ function Values({ own }: { own: Spot }) {
   );
 }
 
-/** A line a step that any run has a record of, as far as it is shown. */
+/** One row per shown step with a record of any run. */
 function LinesTable({ own }: { own: Spot }) {
   const [from, to] = range.value;
   const steps = new Set(probed.value.flatMap(({ series }) => [...series.steps]));

@@ -14,7 +14,7 @@ from tb_pastnet import clone_network
 from tb_pastnet.errors import InvalidArgument
 
 HINT = "clone a function: clone_network(tf.function(model), example=batch)."
-CONFIG = f"Return all that changes what a layer computes from its get_config, or {HINT}"
+CONFIG = f"Return everything that affects the layer's results from its get_config, or {HINT}"
 
 
 def refused(text, *args, **settings):
@@ -40,7 +40,8 @@ def test_a_config_that_lacks_something():
     x = keras.Input((2,))
     y = Forgetful(3.0, name="forgetful")(x)
     refused(
-        "Could not clone the network: expected a copy that computes the same, got another one from 'network",
+        "Could not clone the network: expected a copy that computes the same, got one that "
+        "differs from 'network",
         x,
         y,
     )
@@ -54,7 +55,7 @@ def test_a_config_that_lacks_something_of_the_training_alone():
             return x * self.factor if training else x
 
     x = keras.Input((2,))
-    refused("expected a copy that computes the same, got another one", x, Dropping(3.0)(x))
+    refused("expected a copy that computes the same, got one that differs", x, Dropping(3.0)(x))
 
 
 def test_a_config_that_lacks_something_of_the_loss_alone():
@@ -64,7 +65,7 @@ def test_a_config_that_lacks_something_of_the_loss_alone():
             return x
 
     x = keras.Input((2,))
-    refused("expected a copy that computes the same, got another one", x, Penalty(3.0)(x))
+    refused("expected a copy that computes the same, got one that differs", x, Penalty(3.0)(x))
 
 
 def test_a_config_of_other_shapes():
@@ -78,7 +79,8 @@ def test_a_config_of_other_shapes():
     x = keras.Input((2,))
     y = Wide(3.0, name="wide")(x)
     refused(
-        f"Could not clone the network: expected for 'wide/kernel:0' float32 (2, 3), got float32 (2, 1). {CONFIG}",
+        "Could not clone the network: expected for 'wide/kernel:0' float32 (2, 3), got float32 "
+        f"(2, 1). {CONFIG}",
         x,
         y,
     )
@@ -96,12 +98,14 @@ def test_a_class_without_a_config():
     x = keras.Input((2,))
     y = Held(tf.nn.relu)(x)
     refused(
-        "Could not clone layer 'held': expected a Held that can be made again from its config, got: ",
+        "Could not clone layer 'held': expected a Held that can be made again from its config, "
+        "got: ",
         x,
         y,
     )
     refused(
-        f"Please implement `get_config()`. Give it a get_config with all that its constructor takes, or {HINT}",
+        "Please implement `get_config()`. Give it a get_config with all arguments of its "
+        f"constructor, or {HINT}",
         x,
         y,
     )
@@ -115,8 +119,8 @@ def test_a_config_that_makes_something_else():
 
     x = keras.Input((2,))
     refused(
-        "Could not clone layer 'odd': expected a Odd from its config, got a Dense. Return cls(**config) from its "
-        "from_config.",
+        "Could not clone layer 'odd': expected a Odd from its config, got a Dense. Return "
+        "cls(**config) from its from_config.",
         x,
         Odd(1, name="odd")(x),
     )
@@ -144,7 +148,7 @@ def test_a_layer_that_is_shared_through_a_config():
     embedding = layers.Embedding(5, 3, name="words")
     x = keras.Input((2,), dtype="int32")
     y = Tied(embedding)(embedding(x))
-    told = f"Layers that share a layer through their configs each make one of their own: {HINT}"
+    told = f"Layers that share a layer through their configs each make a new one: {HINT}"
     refused("expected for 'words/embeddings", x, y)
     refused(f"one copy, as layers share it, got several. {told}", x, y)
     copy = clone_network(tf.function(keras.Model(x, y)), example=tf.TensorSpec((None, 2), tf.int32))
@@ -163,8 +167,8 @@ def test_layers_that_are_made_later():
     late._tracker.unlock()
     late.inner = layers.Dense(2)
     refused(
-        "Could not clone the network: expected 'late' to be made of Dense, got no layers. Make all layers inside of it "
-        "in its __init__ or build.",
+        "Could not clone the network: expected 'late' to be made of Dense, got no layers. Make "
+        "all its inner layers in its __init__ or build.",
         x,
         y,
     )
@@ -181,8 +185,8 @@ def test_variables_that_are_made_later():
     late._tracker.unlock()
     late.more = late.add_weight(shape=(2,), name="more")
     refused(
-        "Could not clone the network: expected 'late' to have 1 variables, got 0 in its copy. Make all of them in its "
-        "__init__ or build.",
+        "Could not clone the network: expected 'late' to have 1 variables, got 0 in its copy. "
+        "Make all of them in its __init__ or build.",
         x,
         y,
     )

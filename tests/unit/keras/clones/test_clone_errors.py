@@ -31,8 +31,8 @@ def tensors():
 def test_an_input_is_forgotten(tensors):
     x, y, _, total = tensors
     refused(
-        "Could not clone a network: expected all inputs that its outputs need, got none for 'y' of shape (None, 3). "
-        "Add it to inputs.",
+        "Could not clone a network: expected all inputs that its outputs need, got none for 'y' "
+        "of shape (None, 3). Add it to inputs.",
         x,
         total,
     )
@@ -42,8 +42,9 @@ def test_an_input_is_forgotten(tensors):
 def test_an_output_is_not_reachable(tensors):
     _, y, hidden, total = tensors
     refused(
-        "Could not clone a network: expected outputs that are computed from the inputs 'y' of shape (None, 3), got "
-        "'hidden' of shape (None, 3), which needs only 'x' of shape (None, 2). Pass tensors of one network.",
+        "Could not clone a network: expected outputs that are computed from the inputs 'y' of "
+        "shape (None, 3), got 'hidden' of shape (None, 3), which needs only 'x' of shape (None, "
+        "2). Pass tensors of one network.",
         y,
         [total, hidden],
     )
@@ -52,8 +53,9 @@ def test_an_output_is_not_reachable(tensors):
 def test_tensors_of_two_networks(tensors):
     other = keras.Input((2,), name="other")
     refused(
-        "expected outputs that are computed from the inputs 'other' of shape (None, 2), got 'sum' of shape (None, 3), "
-        "which needs only 'x' of shape (None, 2), 'y' of shape (None, 3). Pass tensors of one network.",
+        "expected outputs that are computed from the inputs 'other' of shape (None, 2), got "
+        "'sum' of shape (None, 3), which needs only 'x' of shape (None, 2), 'y' of shape (None, "
+        "3). Pass tensors of one network.",
         other,
         tensors[3],
     )
@@ -62,12 +64,12 @@ def test_tensors_of_two_networks(tensors):
 def test_an_input_is_not_needed(tensors):
     x, y, hidden, total = tensors
     refused(
-        "Could not clone a network: expected inputs that its outputs need, got 'y' of shape (None, 3), which none of "
-        "them does. Leave it out, or add the output that it leads to.",
+        "Could not clone a network: expected only inputs that its outputs need, got 'y' of shape "
+        "(None, 3), which none needs. Leave it out, or add the output that it leads to.",
         [x, y],
         hidden,
     )
-    refused("got 'x' of shape (None, 2), which none of them does", [x, y, hidden], total)
+    refused("got 'x' of shape (None, 2), which none needs", [x, y, hidden], total)
     # A model keeps its signature.
     model = keras.Model([x, y], hidden)
     assert len(clone_network(model).inputs) == 2
@@ -76,7 +78,8 @@ def test_an_input_is_not_needed(tensors):
 def test_an_input_twice(tensors):
     x, _, hidden, _ = tensors
     refused(
-        "Could not clone a network: expected each input once, got 'x' of shape (None, 2) twice. Leave one out.",
+        "Could not clone a network: expected each input once, got 'x' of shape (None, 2) twice. "
+        "Leave one out.",
         [x, x],
         hidden,
     )
@@ -94,13 +97,13 @@ def test_values_in_the_place_of_symbolic_tensors(tensors):
     refused("expected KerasTensors as inputs, got a Functional.", keras.Model(x, hidden), hidden)
     refused("expected KerasTensors as outputs, got none. Pass at least one.", x, [])
     refused(
-        "Could not clone a network: expected outputs beside the inputs, got none. Pass the KerasTensors that the "
-        "network ends with.",
+        "Could not clone a network: expected outputs as well as inputs, got none. Pass the "
+        "KerasTensors at the end of the network.",
         [x],
     )
     refused(
-        "Could not clone a network: expected KerasTensors, a keras.Model or a function, got a ndarray. Pass symbolic "
-        "tensors, such as model.inputs and model.outputs, or a function.",
+        "Could not clone a network: expected KerasTensors, a keras.Model or a function, got a "
+        "ndarray. Pass symbolic tensors, such as model.inputs and model.outputs, or a function.",
         np.ones(3),
     )
 
@@ -121,7 +124,8 @@ def test_a_saved_model_tells_its_functions(tmp_path):
 
 def test_a_model_that_is_not_built():
     refused(
-        "expected a built model, got one without weights. Call model.build(input_shape), or the model on one batch.",
+        "expected a built model, got one without weights. Call model.build(input_shape), or the "
+        "model on one batch.",
         keras.Sequential([layers.Dense(1)]),
     )
 
@@ -133,7 +137,7 @@ def test_inside_of_a_function(tensors):
 
     with pytest.raises(
         InvalidArgument,
-        match=r"expected to run eagerly, got a call inside of a tf\.function\. Clone it before, and call the clone there\.",
+        match=r"expected to run eagerly, got a call inside of a tf\.function\. Clone it outside, and call the clone inside\.",
     ):
         step()
 
@@ -143,8 +147,9 @@ def test_a_lambda_that_closes_over_a_variable():
     x = keras.Input((2,))
     y = layers.Lambda(lambda z: z * variable)(x)
     refused(
-        "Could not clone the network: expected variables of its own, got closed_over of the original: Python code "
-        f"that closes over it, such as a Lambda, takes it along. Make it a weight of a layer, or {HINT}",
+        "Could not clone the network: expected its own variables, got closed_over of the "
+        "original: Python code that closes over it, such as a Lambda, keeps using it. Make it a "
+        f"weight of a layer, or {HINT}",
         x,
         y,
     )
@@ -160,7 +165,7 @@ def test_a_lambda_that_closes_over_a_layer():
     hidden.build((None, 2))
     x = keras.Input((2,))
     refused(
-        "expected variables of its own, got hidden/kernel, hidden/bias of the original",
+        "expected its own variables, got hidden/kernel, hidden/bias of the original",
         x,
         layers.Lambda(lambda z: hidden(z))(x),  # noqa: PLW0108 - it closes over it
     )
@@ -176,8 +181,8 @@ def test_python_code():
     x = keras.Input((2,))
     y = layers.Lambda(lambda z: tf.py_function(lambda a: a, [z], tf.float32), output_shape=(2,))(x)
     told = (
-        "expected TensorFlow operations, got Python code (EagerPyFunc), of which nobody can tell what state it uses. "
-        "Write tf.py_function and tf.numpy_function with operations of TensorFlow."
+        "expected TensorFlow operations, got Python code (EagerPyFunc), whose use of state is "
+        "unknown. Replace tf.py_function and tf.numpy_function by TensorFlow operations."
     )
     refused(f"Could not clone the network: {told}", x, y)
     refused(told, lambda z: tf.py_function(lambda a: a, [z], tf.float32), example=1.0)
@@ -195,7 +200,7 @@ def test_a_model_that_was_built_in_another_way():
     model = Two()
     model(np.ones((1, 2)), np.ones((1, 3)))
     refused(
-        "Could not build the copy of model 'two': expected one that takes what the model was built with",
+        "Could not build the copy of model 'two': expected one that takes the model's inputs",
         model,
     )
     refused("Pass example=, a batch.", model)
@@ -204,7 +209,7 @@ def test_a_model_that_was_built_in_another_way():
 def test_an_example_that_does_not_fit():
     model = keras.Sequential([keras.Input((2,)), layers.Dense(1)], name="small")
     refused(
-        "Could not trace model 'small': expected inputs that it takes, got float32 (1, 7).",
+        "Could not trace model 'small': expected valid inputs, got float32 (1, 7).",
         model,
         example=tf.ones((1, 7)),
     )
@@ -221,8 +226,8 @@ def test_a_model_of_which_nothing_tells_its_inputs():
             return x * self.weight
 
     refused(
-        "Could not clone model 'own': expected to know what it is called with, got a model that was built without "
-        "shapes. Pass example=, a batch.",
+        "Could not clone model 'own': expected a model with known inputs, got one that was built "
+        "without shapes. Pass example=, a batch.",
         Own(),
     )
     assert clone_network(Own(), example=tf.ones((1, 2))).count_params() == 2

@@ -106,7 +106,7 @@ def test_an_initializer_of_another_shape_is_refused():
     with pytest.raises(
         InvalidArgument,
         match=r"Could not initialize 'wide/kernel(:0)?' in a clone of the network: expected shape \(40, 60\), got \(2,\)\. "
-        r"Return values of the shape that the initializer is called with\.",
+        r"Return values of the shape passed to the initializer\.",
     ):
         clone_network(*wide(), weights="fresh", initializer=lambda shape, dtype: tf.zeros(2))
 
@@ -134,7 +134,7 @@ def test_fresh_functions_need_an_initializer():
     with pytest.raises(
         InvalidArgument,
         match=r"Could not clone a function with fresh weights: expected an initializer, got none\. A function has no "
-        r"layers that know theirs: pass initializer=, such as keras\.initializers\.GlorotUniform\(\)\.",
+        r"layers with initializers: pass initializer=, such as keras\.initializers\.GlorotUniform\(\)\.",
     ):
         clone_network(tf.function(lambda x: x), weights="fresh", example=1.0)
 

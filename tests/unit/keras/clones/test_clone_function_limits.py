@@ -53,7 +53,7 @@ def test_a_variable_of_the_gradient_alone_is_refused():
     variable, other = tf.Variable(3.0), tf.Variable(2.0)
     function = custom(variable, other)
     refused("expected a function that can be saved as a SavedModel, got: ", function)
-    refused("Use all variables in the function itself, not in a gradient alone.", function)
+    refused("Use all variables in the function itself, not only in a gradient.", function)
 
 
 def test_lookup_tables_and_iterators_are_refused():
@@ -66,7 +66,7 @@ def test_lookup_tables_and_iterators_are_refused():
         example=tf.TensorSpec([], tf.string),
     )
     refused(
-        "which can't be copied. Call it before the function, and pass what it gives.",
+        "which can't be copied. Call it before the function, and pass its result.",
         tf.function(lambda x: next(iterator) + x),
         example=tf.TensorSpec([], tf.int64),
     )
@@ -80,21 +80,24 @@ def test_a_deleted_variable_is_refused():
     function = make()
     gc.collect()
     refused(
-        "expected its variables to exist, got one that was deleted. Keep the object that owns the variables",
+        "expected its variables to exist, got one that was deleted. Keep the object that owns "
+        "the variables",
         function,
     )
 
 
 def test_a_function_that_was_never_called_is_refused():
     refused(
-        "Could not clone function '<lambda>': expected a traced function, got one that was never called. Pass "
-        "example=, a batch as it is called with.",
+        "Could not clone function '<lambda>': expected a traced function, got one that was never "
+        "called. Pass example=, a batch of its inputs.",
         tf.function(lambda x: x),
     )
     module = Module()
     refused(
-        "expected that it can be called with its example, got ", module.branch, example=tf.ones(3)
+        "expected a function that can be called with its example, got ",
+        module.branch,
+        example=tf.ones(3),
     )
     # A method without its object.
     refused("got none: AttributeError: ", Module().branch)
-    refused("Pass example=, a batch, and keep what owns the function.", Module().branch)
+    refused("Pass example=, a batch, and keep the owner of the function.", Module().branch)

@@ -116,7 +116,7 @@ def refused(text, check, *args):
 def test_pairs_of_variables():
     assert check_pairs([(A, B), (A, B)], "it") == [(A, B)]
     refused(
-        "Could not clone it: expected for 'Variable:0' one of its own, got the original's.",
+        "Could not clone it: expected for 'Variable:0' its own variable, got the original's.",
         check_pairs,
         [(A, A)],
     )
@@ -126,12 +126,12 @@ def test_pairs_of_variables():
         [(A, B), (A, C)],
     )
     refused(
-        "expected for 'Variable:0' a copy of its own, got that of 'Variable:0'.",
+        "expected for 'Variable:0' a separate copy, got that of 'Variable:0'.",
         check_pairs,
         [(A, C), (B, C)],
     )
     refused(
-        "expected for 'Variable:0' one of its own, got the original's.",
+        "expected for 'Variable:0' its own variable, got the original's.",
         check_pairs,
         [(A, B), (B, C)],
     )
@@ -143,20 +143,20 @@ def test_captures_of_a_loaded_function():
     big, bigger = tf.ones(300), tf.zeros(300)
     spec = tf.TensorSpec([300])
     refused(
-        "Could not clone it: expected a copy that uses 1 values, got one that uses 2. Save it as a SavedModel, and load "
-        "that instead.",
+        "Could not clone it: expected a copy that uses 1 values, got one that uses 2. Save it as "
+        "a SavedModel, and load that instead.",
         captured_pairs,
         traced(lambda x: x * A),
         traced(lambda x: x * B + C),
     )
     refused(
-        "expected a copy with the same constants, got another value of",
+        "expected a copy with the same constants, got a different value of",
         captured_pairs,
         traced(lambda x: x * big, spec),
         traced(lambda x: x * bigger, spec),
     )
     refused(
-        "expected variables of its own, got Variable of the original",
+        "expected its own variables, got Variable of the original",
         captured_pairs,
         *[traced(lambda x: x * A)] * 2,
     )

@@ -28,7 +28,7 @@ class Nested(layers.Dense):
 REFUSED = {
     "SpectralNormalization": (
         lambda: layers.SpectralNormalization(layers.Dense(2), name="inner"),
-        "one that writes them. Mask the layers around it, or take it away.",
+        "one that writes them. Mask the layers around it, or remove it.",
     ),
     "stateful": (
         lambda: layers.LSTM(2, stateful=True, name="inner"),
@@ -132,8 +132,8 @@ def test_all_of_a_kernel():
     with pytest.raises(InvalidArgument) as error:
         layer.prune_kernel(np.zeros((3, 2)))
     assert str(error.value) == (
-        "Could not prune 'outer/kernel': expected that some of its 6 weights stay, got none, which "
-        "cuts the network there. Take the layer out, or leave at least one weight."
+        "Could not prune 'outer/kernel': expected some of its 6 weights to stay, got none, which "
+        "cuts the network there. Remove the layer, or leave at least one weight."
     )
     with pytest.raises(InvalidArgument, match="got none"):
         layer.prune_kernel_below_threshold(1e9)
@@ -141,8 +141,8 @@ def test_all_of_a_kernel():
     with pytest.raises(InvalidArgument) as error:
         layer.freeze_bias([0, 1])
     assert str(error.value) == (
-        "Could not freeze 'outer/bias': expected weights that are kept, got 1 that are all pruned, "
-        "and so held at zero. Regrow them first."
+        "Could not freeze 'outer/bias': expected weights that aren't pruned, got 1 that are all "
+        "pruned and held at zero. Regrow them first."
     )
 
 
@@ -168,5 +168,6 @@ def test_another_backend(monkeypatch):
         MaskedDense(2)
     assert str(error.value) == (
         "Could not make a masked layer: expected the TensorFlow backend, got 'jax'. Set "
-        "KERAS_BACKEND=tensorflow before Keras is imported."
+        "KERAS_BACKEND=tensorflow before Keras is imported; PastNetCallback records on every "
+        "backend."
     )

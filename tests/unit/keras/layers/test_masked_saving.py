@@ -169,7 +169,7 @@ def test_masks_of_another_layer(held):
     with pytest.raises(InvalidArgument) as error:
         layer.build((None, 6))
     assert str(error.value) == (
-        "Could not build 'other': expected masks of ['kernel'], got some of ['bias']. Pass masks= "
+        "Could not build 'other': expected masks of ['kernel'], got masks of ['bias']. Pass masks= "
         "of a layer of the same kind."
     )
     layer = MaskedDense.from_config({**config, "units": 50})

@@ -130,7 +130,7 @@ def test_what_can_not_carry_masks_trains_on(model, caplog, monkeypatch):
     monkeypatch.setattr("tb_pastnet.keras.masks.patches.carry", lambda model: 1 / 0)
     with caplog.at_level(logging.WARNING, "tb_pastnet"):
         train(other)
-    assert "Could not let a model carry the masks of its weights: division by" in caplog.text
+    assert "Could not attach the masks of its weights to a model: division by" in caplog.text
     assert masks.sparsity() == masks.zeros() > 0
 
 
@@ -259,8 +259,8 @@ def test_a_lower_sparsity_gives_nothing_back_and_says_so(model, caplog):
         masks.prune_smallest(0.2)
     (record,) = caplog.records
     assert record.message == (
-        "Could not prune to a sparsity of 20.0%: expected that less is pruned, got 50.0% that is "
-        "so already, and stays. Regrow some of it first."
+        "Could not prune to a sparsity of 20.0%: expected less to be pruned, got 50.0% already, "
+        "and these stay. Regrow some of them first."
     )
     assert masks.sparsity() == 0.5
 

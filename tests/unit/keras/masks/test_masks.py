@@ -35,7 +35,7 @@ WRONG_MASKS = {
     ),
     "channels": (
         np.ones(5),
-        r"expected shape \(6, 5\), got \(5,\)\. .* whole channels go by channels=",
+        r"expected shape \(6, 5\), got \(5,\)\. .* for whole channels use channels=",
     ),
     "transposed": (np.ones((5, 6)), r"expected shape \(6, 5\), got \(5, 6\)"),
     "scalar": (1, r"expected shape \(6, 5\), got \(\)"),
@@ -79,7 +79,7 @@ def values_of(masks):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda m: m.prune("one/kernel"), "Could not prune 'one/kernel': expected either kept= or channels=, got none. Give"),
+        (lambda m: m.prune("one/kernel"), "Could not prune 'one/kernel': expected either kept= or channels=, got none. Pass"),
         (lambda m: m.prune("one/kernel", np.ones((6, 5)), [1]), "Could not prune 'one/kernel': expected either .* got both"),
         (lambda m: m.freeze("one/kernel", np.ones((6, 5)), [1]), "Could not freeze 'one/kernel': expected either trainable= or channels=, got both"),
         (lambda m: m.prune("one/kernel", channels=[5]), r"expected numbers from 0 to 4, got 5\. Channels are counted from 0 along axis -1"),
@@ -139,7 +139,7 @@ def test_names_elsewhere(masks):
 
 
 def test_everything_of_a_layer(masks):
-    text = "Could not prune 'one/kernel': expected that some of its 30 weights stay, got none, which cuts"
+    text = "Could not prune 'one/kernel': expected some of its 30 weights to stay, got none, which cuts"
     for prune in (
         lambda: masks.prune("one/kernel", kept=np.zeros((6, 5))),
         lambda: masks.prune("one/kernel", channels=range(5)),
@@ -160,7 +160,8 @@ def test_everything_of_a_layer(masks):
 def test_what_is_pruned_cannot_be_frozen(masks):
     masks.prune("one/kernel", channels=[1])
     text = (
-        "Could not freeze 'one/kernel': expected weights that are kept, got 6 that are all pruned"
+        "Could not freeze 'one/kernel': expected weights that aren't pruned, got 6 that are all "
+        "pruned"
     )
     with pytest.raises(InvalidArgument, match=text):
         masks.freeze("one/kernel", channels=[1])

@@ -136,7 +136,7 @@ def test_a_checkpoint_that_is_gone_when_masks_are_made(trained, tmp_path):
     tf.train.Checkpoint(model=model).read(path)
     for file in tmp_path.iterdir():
         file.unlink()
-    text = "Could not take up the masks of model '.*': expected the checkpoint .* Make Masks before"
+    text = "Could not restore the masks of model '.*': expected the checkpoint .* Make Masks before"
     with pytest.raises(InvalidArgument, match=text):
         pastnet.Masks(model)
 
@@ -199,7 +199,7 @@ def test_masks_of_another_architecture(tmp_path):
     masks.prune("dense_1/kernel", channels=[1])
     stored = attached(model).serialize()
     wider = attached_of(unnamed(7))
-    text = r"'dense_1/kernel': expected a variable of shape \(5, 3\), as the file says, got shape \(7, 3\)"
+    text = r"'dense_1/kernel': expected a variable of shape \(5, 3\), as in the file, got shape \(7, 3\)"
     with pytest.raises(InvalidArgument, match=text):
         wider.deserialize(stored)
     other = attached_of(network(optimizer=sgd()))

@@ -175,5 +175,5 @@ def test_what_cannot_be_rewound(tmp_path):
     ):
         masks.rewind(Masks(other).snapshot())
     (tmp_path / "text").write_text("no snapshot")
-    with pytest.raises(InvalidArgument, match=r"expected a file that Snapshot\.save wrote"):
+    with pytest.raises(InvalidArgument, match=r"expected a file written by Snapshot\.save"):
         Snapshot.load(tmp_path / "text")

@@ -63,7 +63,7 @@ def test_a_past_network_refuses_what_changed_elsewhere():
     graph = tf.function(past)
     assert np.isfinite(graph(x)).all()
     model.layers[0].kernel.assign_add(tf.ones((64, 65)))
-    with pytest.raises(InvalidArgument, match=r"Could not tell the past of '.*dense.*kernel'"):
+    with pytest.raises(InvalidArgument, match=r"Could not read the past of '.*dense.*kernel'"):
         past(x)
     assert np.isnan(graph(x)).all()
     past.sync()
@@ -92,5 +92,5 @@ def test_a_checkpoint_with_the_model(tmp_path):
     # Without the model that they were taken of the deltas say nothing.
     alone = PastDeltas(classifier().variables)
     tf.train.Checkpoint(past=alone).read(path).expect_partial()
-    with pytest.raises(InvalidArgument, match="Could not tell the past"):
+    with pytest.raises(InvalidArgument, match="Could not read the past"):
         alone.values()

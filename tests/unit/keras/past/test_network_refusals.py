@@ -32,14 +32,14 @@ def test_a_model_that_is_not_built():
 
 @pytest.mark.parametrize("value", [3, "net", None, [1.0]])
 def test_what_cannot_be_called(value):
-    with refused(f"Could not take a {type(value).__name__} as a network: expected a keras.Model"):
+    with refused(f"Could not use a {type(value).__name__} as a network: expected a keras.Model"):
         PastNetwork(value)
 
 
 def test_a_module_without_call_names_its_functions():
     module = tf.Module()
     module.serve = tf.function(lambda x: x)
-    with refused("Could not take a Module", "Pass one of its functions: serve"):
+    with refused("Could not use a Module", "Pass one of its functions: serve"):
         PastNetwork(module)
 
 
@@ -51,7 +51,7 @@ def test_a_wrong_shape(model):
 
 def test_a_wrong_number_of_inputs(model):
     past = PastNetwork(model)
-    with refused("trace model 'net': expected inputs that it takes, got no tensors"):
+    with refused("trace model 'net': expected valid inputs, got no tensors"):
         past()
     two = tf.function(lambda a, b: a + b)
     with refused(
@@ -225,7 +225,7 @@ def test_names_that_fit_nothing(model):
 
 def test_the_past_of_another_network(model):
     other = keras.models.clone_model(model)
-    with refused("of model 'net': expected the past of variables of it, got 4 of 4 that"):
+    with refused("of model 'net': expected the past of its own variables, got 4 of 4 that"):
         PastNetwork(model, past=PastVariables(other.variables))
     mixed = [*model.variables, tf.Variable(1.0)]
     with refused("got 1 of 5 that"):
@@ -235,7 +235,7 @@ def test_the_past_of_another_network(model):
 def test_the_past_of_another_function():
     w, v = tf.Variable(1.0), tf.Variable(1.0)
     past = PastNetwork(tf.function(lambda x: x * w), past=PastVariables([v]))
-    with refused("Could not call the past of function '<lambda>'", "reads none of"):
+    with refused("Could not call the past of function '<lambda>'", "none of which it reads"):
         past(1.0)
 
 

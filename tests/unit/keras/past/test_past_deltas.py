@@ -134,7 +134,7 @@ def test_a_change_outside_of_a_step_is_noticed(wrap):
             if wrap is OFTEN["eager"]:
                 with pytest.raises(
                     InvalidArgument,
-                    match=r"Could not tell the past of 'kernel': expected it as the last step",
+                    match=r"Could not read the past of 'kernel': expected no change since the last step",
                 ):
                     asked()
             else:
@@ -148,7 +148,7 @@ def test_a_transposed_square_is_noticed():
     weight = tf.Variable(square)
     deltas = PastDeltas([weight])
     weight.assign(square.T)
-    with pytest.raises(InvalidArgument, match="Could not tell the past"):
+    with pytest.raises(InvalidArgument, match="Could not read the past"):
         deltas.values()
 
 

@@ -159,7 +159,7 @@ def test_what_changes_nothing_makes_no_masks(masks):
         (lambda m: m.prune(KERNEL), "expected either kept= or channels=, got none"),
         (lambda m: m.regrow(KERNEL, [[1]], [0]), "either kept= or channels=, got both"),
         (lambda m: m.freeze(KERNEL, [[1]], [0]), "either trainable= or channels=, got both"),
-        (lambda m: m.prune(KERNEL, channels=[0, 1, 2]), "of its 6 weights stay, got none"),
+        (lambda m: m.prune(KERNEL, channels=[0, 1, 2]), "of its 6 weights to stay, got none"),
         (lambda m: m.prune(BIAS, [1, 2, 1]), "expected only 0 and 1, got 1 other values"),
     ],
 )

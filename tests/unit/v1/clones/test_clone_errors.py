@@ -56,8 +56,8 @@ def test_a_placeholder_with_a_default_is_no_less_an_input(network, refused):
 def test_an_input_that_no_output_needs(network, refused):
     x, y = network
     refused(
-        r"Could not clone a network: expected inputs that its outputs need, got 'rate:0', 'Exp:0', "
-        r"which none of them does\. Leave it out, or add the output that it leads to\.",
+        r"Could not clone a network: expected only inputs that its outputs need, got 'rate:0', 'Exp:0', "
+        r"which none needs\. Leave it out, or add the output that it leads to\.",
         inputs=[x, placeholder("rate"), tf.exp(y)],
         outputs=y,
     )
@@ -66,7 +66,7 @@ def test_an_input_that_no_output_needs(network, refused):
 @pytest.mark.parametrize("nothing", [[], {}], ids=str)
 def test_no_outputs(network, refused, nothing):
     refused(
-        r"Could not clone a network: expected outputs, got none\. Pass the tensors that it ends with\.",
+        r"Could not clone a network: expected outputs, got none\. Pass the tensors at its end\.",
         inputs=network[0],
         outputs=nothing,
     )
@@ -76,8 +76,8 @@ def test_what_is_no_tensor_of_a_graph(network, refused):
     x, y = network
     for wrong in (None, EAGER, np.ones(3), "x:0", tf.global_variables()[0]):
         refused(
-            rf"expected tensors of a tf\.Graph, got {type(wrong).__name__}\. Of a variable pass "
-            r"what is read from it; for Keras and eager code use tb_pastnet without v1\.",
+            rf"expected tensors of a tf\.Graph, got {type(wrong).__name__}\. For a variable pass "
+            r"a tensor read from it; for Keras and eager code use tb_pastnet without v1\.",
             inputs=x,
             outputs=[y, wrong],
         )
@@ -96,7 +96,7 @@ def test_tensors_of_two_graphs(network, refused):
 def test_a_finalized_graph(graph, network, refused):
     graph.finalize()
     refused(
-        r"Could not clone a network: expected a graph that takes operations, got a finalized one",
+        r"Could not clone a network: expected a graph that accepts operations, got a finalized one",
         inputs=network[0],
         outputs=network[1],
     )
@@ -121,7 +121,7 @@ def test_the_graph_of_a_function():
 @pytest.mark.parametrize("scope", ["", "/", "_x", "a b"])
 def test_a_scope_that_is_none(network, refused, scope):
     refused(
-        rf"expected a scope that TensorFlow takes, got {scope!r}\. Begin it with a letter",
+        rf"expected a valid scope of TensorFlow, got {scope!r}\. Begin it with a letter",
         inputs=network[0],
         outputs=network[1],
         scope=scope,
@@ -198,7 +198,7 @@ def test_what_cannot_be_shared(network, refused):
         share=["tabel"],
     )
     refused(
-        r"expected something of the graph in share, got int\. Pass variables, tensors, operations",
+        r"expected parts of the graph in share, got int\. Pass variables, tensors, operations",
         inputs=x,
         outputs=y,
         share=3,
@@ -248,8 +248,8 @@ def test_python_code_unless_what_it_gives_is_shared(network, refused, make):
     x, y = network
     seen = make(lambda value: value, [y], tf.float32, name="peek")
     refused(
-        r"expected TensorFlow operations, got Python code in 'peek' \(PyFunc(Stateless)?\), of "
-        r"which nobody can tell what state it uses\. Write it with operations of TensorFlow",
+        r"expected TensorFlow operations, got Python code in 'peek' \(PyFunc(Stateless)?\), "
+        r"whose use of state is unknown\. Write it with TensorFlow operations",
         inputs=x,
         outputs=seen + y,
     )
@@ -260,7 +260,7 @@ def test_python_code_and_state_in_a_function(graph, refused):
     x = placeholder()
     function = tf2.function(lambda a: tf.py_function(lambda b: b, [a], tf.float32))
     refused(
-        r"expected functions without Python code or state of their own, got 'EagerPyFunc' "
+        r"expected functions without Python code or internal state, got 'EagerPyFunc' "
         r"\(EagerPyFunc\) in function '.*'\. Build it outside of the loop, branch or tf\.function\.",
         inputs=x,
         outputs=function(x),

@@ -103,7 +103,7 @@ def test_one_in_a_loop_or_branch_that_closes_over_a_value_is_refused(flow, insid
     with pytest.raises(
         InvalidArgument,
         match=r"Could not take a gradient through '.*IdentityN.*' of a copied network: expected a "
-        r"custom gradient in a loop or branch to use only the gradient that it is given, got one "
+        r"custom gradient in a loop or branch to use only its incoming gradient, got one "
         r"that closes over tensors of the original\. Move the tf\.custom_gradient out",
     ):
         tf.gradients(copy.outputs, x)

@@ -190,6 +190,6 @@ def test_some_are_chosen():
         choose("c", known)
     with pytest.raises(
         InvalidArgument,
-        match=r"^Could not choose 'ab/w': expected a variable that the network uses, got another one\. Correct variables=\.$",
+        match=r"^Could not choose 'ab/w': expected a variable that the network uses, got a different one\. Correct variables=\.$",
     ):
         choose([known[3]], known[:3])

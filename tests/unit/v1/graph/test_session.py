@@ -95,7 +95,7 @@ def test_what_is_built_around_stays_outside(graph):
 
 def test_a_session_is_needed(graph):
     read = GraphSession().fetch(lambda: tf.ones(2))
-    text = "Could not run ops of a graph: expected a session of it, got none. Pass session="
+    text = "Could not run ops of a graph: expected a session for it, got none. Pass session="
     with pytest.raises(InvalidArgument, match=text):
         read()
     with tf.Session(graph=tf.Graph()).as_default(), pytest.raises(InvalidArgument, match=text):
@@ -119,12 +119,12 @@ def test_a_given_session_goes_before_the_default_one(graph):
 
 def test_a_finalized_graph_is_refused(graph):
     graph.finalize()
-    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that takes"):
+    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that accepts"):
         GraphSession()
 
 
 def test_another_graph_than_that_of_the_masks_is_refused(graph):
     site = GraphSession()
     assert site.of(None) is site.of(graph) is site
-    with pytest.raises(InvalidArgument, match="expected the graph that they are of, got another"):
+    with pytest.raises(InvalidArgument, match="expected the masks' graph, got another"):
         site.of(tf.Graph())

@@ -125,7 +125,11 @@ def test_what_to_mask_is_chosen():
 @pytest.mark.parametrize(
     ("call", "kind_of", "text"),
     [
-        (lambda: v1.Masks("nett"), InvalidArgument, "Could not use the variables of scope 'nett'"),
+        (
+            lambda: v1.Masks("nett"),
+            InvalidArgument,
+            "Could not choose the variables of scope 'nett'",
+        ),
         (lambda: v1.Masks(["w"]), UnknownName, "'w'"),
         (lambda: v1.Masks().wrap(0.1), InvalidArgument, "Could not hold masks on 0.1: expected a"),
         (
@@ -176,7 +180,7 @@ def test_a_statistic_is_refused(session):
 def test_a_finalized_graph_is_refused(graph, session):
     masks, _ = trained()
     graph.finalize()
-    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that takes"):
+    with pytest.raises(InvalidArgument, match="Could not add ops: expected a graph that accepts"):
         v1.Masks()
     with pytest.raises(
         InvalidArgument, match="Could not hold weights in an update: expected a gra"

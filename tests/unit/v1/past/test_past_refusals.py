@@ -32,8 +32,7 @@ def refused(text, *arguments, error=InvalidArgument, **settings):
 @pytest.mark.parametrize("nothing", [[], {}, ()])
 def test_outputs_that_are_none(x, weight, nothing):
     refused(
-        "Could not make a past network: expected outputs, got none. Pass the tensors that it "
-        "ends with.",
+        "Could not make a past network: expected outputs, got none. Pass the tensors at its end.",
         x,
         nothing,
     )
@@ -45,7 +44,7 @@ def test_what_is_no_tensor(x, weight, given):
     for inputs, outputs in (([x, given], output), (x, [output, given])):
         refused(
             "Could not make a past network: expected tensors of a tf.Graph, got "
-            f"{type(given).__name__}. Of a variable pass what is read from it; for Keras and "
+            f"{type(given).__name__}. For a variable pass a tensor read from it; for Keras and "
             "eager code use tb_pastnet without v1.",
             inputs,
             outputs,
@@ -64,8 +63,8 @@ def test_a_scope_that_is_taken(x, weight):
 def test_an_input_that_no_output_needs(x, weight):
     other = tf.placeholder(tf.float32, (), name="other")
     refused(
-        "Could not make a past network: expected inputs that its outputs need, got 'other:0', "
-        "which none of them does. Leave it out, or add the output that it leads to.",
+        "Could not make a past network: expected only inputs that its outputs need, got 'other:0', "
+        "which none needs. Leave it out, or add the output that it leads to.",
         [x, other],
         x * weight,
     )
@@ -74,8 +73,8 @@ def test_an_input_that_no_output_needs(x, weight):
 def test_an_input_behind_another_one(x, weight):
     hidden = tf.multiply(x, 2.0, name="hidden")
     refused(
-        "Could not make a past network: expected inputs that its outputs need, got 'x:0', which "
-        "none of them does. Leave it out, or add the output that it leads to.",
+        "Could not make a past network: expected only inputs that its outputs need, got 'x:0', "
+        "which none needs. Leave it out, or add the output that it leads to.",
         [x, hidden],
         hidden * weight,
     )
@@ -85,7 +84,7 @@ def test_a_network_without_variables(x, weight):
     hidden = x * weight
     refused(
         "Could not make a past network: expected variables between its inputs and outputs, got "
-        "none. Give inputs from before the first layer.",
+        "none. Pass inputs from before the first layer.",
         hidden,
         hidden + 1.0,
     )
@@ -134,7 +133,7 @@ def test_names_that_fit_none_or_several(x, weight):
 def test_a_variable_of_something_else(x, weight):
     other = tf.get_variable("other", initializer=1.0)
     refused(
-        "Could not choose 'other': expected a variable that the network uses, got another one. "
+        "Could not choose 'other': expected a variable that the network uses, got a different one. "
         "Correct variables=.",
         x,
         x * weight,
@@ -149,8 +148,7 @@ def test_outputs_that_write(kind, x):
         output = x * weight.read_value()
     refused(
         "Could not make a past network: expected outputs that write no variable, got "
-        f"{moved.name!r}, which they need. Take the outputs of before, without that control "
-        "dependency.",
+        f"{moved.name!r}, which they need. Use the tensors from before that control dependency.",
         x,
         output,
     )
@@ -161,7 +159,7 @@ def test_tensors_of_two_graphs(x, weight):
         other = tf.placeholder(tf.float32, (), name="other")
     refused(
         "Could not make a past network: expected tensors and variables of one graph, got "
-        "'other:0' of another one. Build all of it in the same tf.Graph.",
+        "'other:0' of another one. Build everything in the same tf.Graph.",
         [x, other],
         x * weight,
     )
@@ -170,7 +168,7 @@ def test_tensors_of_two_graphs(x, weight):
 def test_a_finalized_graph(graph, x, weight):
     past = past_network(x, x * weight)
     graph.finalize()
-    sentence = "expected a graph that takes operations, got a finalized one. Build them before the session: a MonitoredTrainingSession finalizes its graph."
+    sentence = "expected a graph that accepts operations, got a finalized one. Build them before the session: a MonitoredTrainingSession finalizes its graph."
     refused(f"Could not make a past network: {sentence}", x, past.outputs)
     for build, doing in (
         (past.sync, "sync a past network"),

@@ -30,7 +30,8 @@ def refused(error, text, *arguments, **settings):
 def test_a_scope_without_variables_is_refused():
     refused(
         UnknownName,
-        "Could not sync 'past' with 'net': expected variables in scope 'net', got none. The graph has no scope with variables: build both networks first.",
+        "Could not sync 'past' with 'net': expected variables in scope 'net', got none. The "
+        "graph has no scope with variables: build both networks first.",
         "net",
         "past",
     )
@@ -38,13 +39,15 @@ def test_a_scope_without_variables_is_refused():
     variable("past/w", 0.0)
     refused(
         UnknownName,
-        "Could not sync 'past' with 'net': expected variables in scope 'net', got none. Name a scope from the root of the graph, such as 'model/net'.",
+        "Could not sync 'past' with 'net': expected variables in scope 'net', got none. Name a "
+        "scope from the root of the graph, such as 'model/net'.",
         "net",
         "past",
     )
     refused(
         UnknownName,
-        "Could not sync 'back' with 'model/net': expected variables in scope 'back', got none. Name a scope from the root of the graph, such as 'model', 'past'.",
+        "Could not sync 'back' with 'model/net': expected variables in scope 'back', got none. "
+        "Name a scope from the root of the graph, such as 'model', 'past'.",
         "model/net",
         "back",
     )
@@ -54,7 +57,8 @@ def test_one_scope_for_both_is_refused():
     variable("net/w", 0.0)
     refused(
         InvalidArgument,
-        "Could not sync 'net/' with 'net': expected two scopes, got one. Build the past in a scope of its own.",
+        "Could not sync 'net/' with 'net': expected two scopes, got one. Build the past in its "
+        "own scope.",
         "net",
         "net/",
     )
@@ -66,7 +70,9 @@ def test_a_past_variable_of_its_own_is_refused():
         variable(f"past/v{n}", 0.0)
     refused(
         InvalidArgument,
-        "Could not sync 'past' with 'net': expected a current variable for each past one, got none for 'past/v0', 'past/v1', 'past/v2', 'past/v3', 'past/v4', …. Name them alike below their scopes, or build the past without them.",
+        "Could not sync 'past' with 'net': expected a current variable for each past one, got "
+        "none for 'past/v0', 'past/v1', 'past/v2', 'past/v3', 'past/v4', …. Use the same names "
+        "below both scopes, or build the past without them.",
         "net",
         "past",
     )
@@ -84,7 +90,8 @@ def test_a_past_of_another_kind_is_refused(value, what):
     variable("past/w", value)
     refused(
         InvalidArgument,
-        f"Could not sync 'past/w' with 'net/w': expected {what}. Build the past as the current network is built.",
+        f"Could not sync 'past/w' with 'net/w': expected {what}. Build the past like the current "
+        "network.",
         "net",
         "past",
     )
@@ -95,7 +102,8 @@ def test_a_tau_outside_of_its_range_is_refused(tau):
     pair()
     refused(
         InvalidArgument,
-        f"Could not sync past variables: expected tau from 0 to 1, or a scalar tensor, got {tau!r}. Use 1 for a copy.",
+        "Could not sync past variables: expected tau from 0 to 1, or a scalar tensor, got "
+        f"{tau!r}. Use 1 for a copy.",
         "net",
         "past",
         tau=tau,
@@ -117,7 +125,8 @@ def test_tensors_of_two_graphs_are_refused():
     for given in ({"after": [other]}, {"before": other}, {"tau": other}):
         refused(
             InvalidArgument,
-            "Could not sync past variables: expected tensors and variables of one graph, got 'other:0' of another one. Build all of it in the same tf.Graph.",
+            "Could not sync past variables: expected tensors and variables of one graph, got "
+            "'other:0' of another one. Build everything in the same tf.Graph.",
             "net",
             "past",
             **given,
@@ -129,7 +138,9 @@ def test_a_finalized_graph_is_refused(graph):
     graph.finalize()
     refused(
         InvalidArgument,
-        "Could not sync 'past' with 'net': expected a graph that takes operations, got a finalized one. Build them before the session: a MonitoredTrainingSession finalizes its graph.",
+        "Could not sync 'past' with 'net': expected a graph that accepts operations, got a "
+        "finalized one. Build them before the session: a MonitoredTrainingSession finalizes its "
+        "graph.",
         "net",
         "past",
     )
