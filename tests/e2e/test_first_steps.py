@@ -151,4 +151,4 @@ def test_a_killed_run_is_told_from_one_that_ended(tmp_path: Path) -> None:
         found = clean(tab.drive("sayings", views=["network"]))["network"]
     assert found["side"] == ["step 10 · no data for 2 hours", "step 10 · 10 records"]
     [note] = [text for text in found["notes"] if "no end" in text]
-    assert note.strip().startswith("killed: no end was recorded. Killed or no longer recording.")
+    assert note.strip().startswith("killed: no end was recorded: killed, or no longer recording.")

@@ -15,4 +15,4 @@ def test_what_can_be_clicked_is_in_reach_at_every_width(tab: Tab, view: str) -> 
     at = {"v": view, "l": "block/conv2", "z": "10~30"}
     found = clean(tab.drive("reach", hash=at, widths=WIDTHS))
     assert {width: seen["lost"] for width, seen in found.items() if seen["lost"]} == {}
-    assert all(seen["looked"] > 10 for seen in found.values())
+    assert min(seen["looked"] for seen in found.values()) >= 10
