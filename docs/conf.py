@@ -68,7 +68,11 @@ with mock(autodoc_mock_imports):  # their versions are checked, and a decorated 
     keras.saving = SimpleNamespace(register_keras_serializable=lambda **_: lambda cls: cls)
     import tb_pastnet.keras.layers.masked  # noqa: F401
 
+UNSEARCHED = "---\nnosearch: true\n---\n"
+"""Leaves a page out of the site's search: the changelog has every word."""
+
 FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = re.compile(r"https://tb-pastnet\.github\.io/tb_pastnet/([\w/]+)\.html")
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 PICTURE = re.compile(
     r'<picture>\s*<source[^>]*srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*</picture>'
@@ -94,7 +98,9 @@ def _read(_app: Sphinx, page: str, source: list[str]) -> None:
         return f"{link[1]}{REPOSITORY}/{kind}/main/{target.relative_to(ROOT)}{link[3]}"
 
     text = PICTURE.sub(r"![\2](\3){.only-light}\n![\2](\1){.only-dark}", text)
-    source[0] = LINK.sub(relink, text) + (_contents(text) if file.name == "index.md" else "")
+    about = UNSEARCHED if page.startswith("contributing/") else ""
+    contents = _contents(text) if file.name == "index.md" else ""
+    source[0] = about + LINK.sub(relink, text) + contents
 
 
 def _contents(text: str) -> str:
@@ -106,7 +112,7 @@ def _contents(text: str) -> str:
 def _docstring(_app: Sphinx, what: str, *others: Any) -> None:
     """Makes links of the pages that a docstring names, and blocks of what is fenced."""
     lines = others[-1]
-    text = re.sub(r"`docs/([\w/]+)\.md`", r":doc:`/\1`", "\n".join(lines))
+    text = PAGE.sub(r":doc:`/\1`", "\n".join(lines))
     lines[:] = FENCE.sub(lambda match: "::\n\n" + indent(match[1], "    "), text).split("\n")
     if what in {"attribute", "property"}:
         lines[:0] = ["..", ""]  # else what precedes a colon is taken for the type

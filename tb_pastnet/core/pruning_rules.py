@@ -1,10 +1,10 @@
 """Rules that choose the weights to prune: a score and a choice.
 
 A score gives each row of (rows, elements) a size; a row is a single weight or a channel. A choice
-prunes by these sizes: what is below a threshold, the smallest share, all but the N largest of every
-M. A rule is a function of `Prunable` weights and its arguments that returns their new kept masks.
-It is pure, and pruned weights stay pruned, whatever their current value. Each way of pruning takes
-any rule: a new rule is one function. Random pruning, for example, is ::
+prunes by these sizes: what is below a threshold, the smallest share, all but the N largest of M. A
+rule is a function of `Prunable` weights and its arguments that returns their new kept masks. It is
+pure, and pruned weights stay pruned, whatever their current value. Each way of pruning takes any
+rule: a new rule is one function. Random pruning, for example, is ::
 
     def random(weights, sparsity, *, seed=0, **how):
         rng = np.random.default_rng(seed)

@@ -36,8 +36,8 @@ class PastNetCallback(keras.callbacks.Callback):
 
     Args:
         logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
-            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training, as
-            in a tuner's `runs/{trial}`.
+            https://tb-pastnet.github.io/tb_pastnet/how_to/stores.html. "{trial}" in it becomes the
+            next free number of a training, as in a tuner's `runs/{trial}`.
         every: a record is due when `step // every` grows, at the first step, and at the last step
             of a `fit` with a known number of batches.
         past: what weights are compared with, as for `Recorder`: "previous" is one execution before,

@@ -44,8 +44,8 @@ class Recorder(Recording):
 
     Args:
         logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
-            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training, as
-            in a tuner's `runs/{trial}`.
+            https://tb-pastnet.github.io/tb_pastnet/how_to/stores.html. "{trial}" in it becomes the
+            next free number of a training, as in a tuner's `runs/{trial}`.
         model: a built keras.Model or layer, a tf.Module, or a mapping of names to variables.
         every: a record is due when `step // every` grows, at the first step, and at the last if
             `expect_end` announces it.
@@ -66,12 +66,13 @@ class Recorder(Recording):
             the values at which they were held. That takes one more copy of these weights.
         probe: a fixed batch, or a tuple of arguments, to call the model with: each record also has
             how far its outputs, and those of its layers, are from those with the past values. See
-            `docs/how_to/past_networks.md`. While a record is made this takes up to one more copy of
-            the weights, and the time of two evaluations.
+            https://tb-pastnet.github.io/tb_pastnet/how_to/past_networks.html. While a record is
+            made this takes up to one more copy of the weights, and the time of two evaluations.
         probe_every: records from one evaluation of the probe to the next.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
             beyond it are left out and count as thinned. None: no limit. Changes of masks and the
-            audit are never left out. See `docs/benchmarks/overhead.md`.
+            audit are never left out. See
+            https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target

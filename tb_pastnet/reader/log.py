@@ -68,7 +68,8 @@ class Run:
         skipped: variables that were not recorded, and why.
         account: what became of its due records: `offered` is the sum of the other numbers.
         overhead: the recording overhead, all lineages together; None if not recorded, as in a log
-            of summary calls. See `docs/benchmarks/overhead.md`.
+            of summary calls. See
+            https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
 
     Example:
         >>> import tempfile
@@ -354,7 +355,8 @@ def read(logdir: str | os.PathLike[str]) -> Log:
 
     Args:
         logdir: a local directory, or one in a store such as "s3://bucket/runs", which is copied to
-            a temporary directory first. See `docs/how_to/stores.md`.
+            a temporary directory first. See
+            https://tb-pastnet.github.io/tb_pastnet/how_to/stores.html.
 
     Returns:
         The log.

@@ -113,7 +113,7 @@ class Recording:
     def overhead(self) -> Overhead:
         """The recording overhead since this lineage began, without bytes.
 
-        The log has it too: see `docs/benchmarks/overhead.md`.
+        The log has it too: see https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         """
         return self._timer.totals.overhead()
 

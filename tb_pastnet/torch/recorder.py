@@ -49,7 +49,8 @@ class Recorder(SpreadRecording):
 
     Args:
         logdir: the run's directory, local or in a store such as "s3://bucket/runs/a", see
-            `docs/how_to/stores.md`. "{trial}" in it becomes the next free number of a training.
+            https://tb-pastnet.github.io/tb_pastnet/how_to/stores.html. "{trial}" in it becomes the
+            next free number of a training.
         model: a torch.nn.Module; one wrapped by DistributedDataParallel or `torch.compile` has the
             names of the module inside.
         optimizer: the optimizer, or a list of several: the learning rates of their groups are
@@ -67,7 +68,8 @@ class Recorder(SpreadRecording):
         audit: whether each record compares weights that need no gradient bitwise with their values
             from when that was first seen. That takes one more copy of these weights.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
-            beyond it are left out. None: no limit. See `docs/benchmarks/overhead.md`.
+            beyond it are left out. None: no limit. See
+            https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
@@ -32,6 +33,7 @@ SAID = {
     "how_to/masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
     "tutorials/lottery_tickets.md": "36.0%",
     "how_to/past_networks.md": "after sync: 0.0",
+    "how_to/fine_tuning.md": "moved in the first part: ()",
     "benchmarks/overhead.md": "252 records were due: ",
     "how_to/other_loggers.md": "records: [1, 4, 8, 12, 16] moving: 1.0",
     "tab/function_view.md": "recorded to step 16",
@@ -180,6 +182,7 @@ def test_the_python_for_torch_runs(another_python, tmp_path):
     assert "[1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100] 0/weight, channel 0: 8 of 8 held" in said
     assert "Likely cause: momentum left" in said
     assert "rows that moved all the same: {'weight_decay'}" in said
+    assert "tuned: ()" in said
 
 
 def test_the_python_for_tf1_graphs_runs(another_python, tmp_path):
@@ -205,6 +208,36 @@ def test_every_file_that_it_links_to_is_there(path):
         link for pair in links for link in pair if link and not (path.parent / link).is_file()
     ]
     assert missing == []
+
+
+LIKE_AN_ITEM = re.compile(r"^ *(?:\w+(?: \([^)]*\))?: )?(\d+|[A-Z])\. ")
+
+
+def items_by_accident(text):
+    """Lines that begin like an item of a list, and neither begin nor continue one."""
+    blank, last = True, 0
+    for line in text.splitlines():
+        if match := LIKE_AN_ITEM.match(line):
+            number = int(match[1]) if match[1].isdigit() else 0
+            if ": " in match[0] or not number or not (blank or number == last + 1):
+                yield line
+            last = number
+        blank = not line.strip()
+
+
+def test_an_item_by_accident_is_found():
+    text = "1. One\n2. Two\n\nThe code is\n1. It is\nof every\nM. It\n    tau: 1. Soft"
+    assert list(items_by_accident(text)) == ["1. It is", "M. It", "    tau: 1. Soft"]
+
+
+def test_no_line_of_prose_is_an_item_of_a_list_by_accident():
+    texts = {**PAGES, "README.md": (ROOT / "README.md").read_text("utf-8")}
+    for path in (ROOT / "tb_pastnet").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                texts[f"{path}:{node.lineno}"] = str(node.value.value)
+    lines = {name: list(items_by_accident(text)) for name, text in texts.items()}
+    assert {name: accidents for name, accidents in lines.items() if accidents} == {}
 
 
 def test_every_heading_that_it_links_to_is_there():

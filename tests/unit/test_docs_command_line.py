@@ -88,6 +88,7 @@ def test_the_commands_of_other_pages_are_commands(tmp_path, monkeypatch):
     pages += (ROOT / "docs" / "tutorials").glob("*.md")
     texts = [page.read_text("utf-8") for page in pages]
     calls = {call for text in texts for call in re.findall(rf"^{CALL}([^#\n]+)", text, re.M)}
+    calls.remove("--version")  # argparse ends the process
     assert len(calls) >= 3
     for number, call in enumerate(sorted(calls)):
         here = call.replace(" out", f" out{number}").replace("parquet", "csv")  # needs pyarrow

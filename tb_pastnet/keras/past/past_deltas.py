@@ -40,7 +40,8 @@ class PastDeltas(Shadows):
     All methods work eagerly, in a tf.function and under XLA, except for calling a `PastNetwork`:
     under XLA that needs `PastVariables`. Writes during such a call (statistics with
     `training=True`) are lost for variables kept as deltas. A checkpoint of the deltas has to be
-    restored together with the current variables. See `docs/how_to/past_networks.md`.
+    restored together with the current variables. See
+    https://tb-pastnet.github.io/tb_pastnet/how_to/past_networks.html.
 
     Args:
         variables: as for `PastVariables`.
@@ -70,7 +71,7 @@ class PastDeltas(Shadows):
         """Makes the past equal to the current values.
 
         Args:
-            tau: 1. Soft syncs aren't possible, because deltas are of one step.
+            tau: must be 1. Soft syncs aren't possible, because deltas are of one step.
             statistics: as for `PastVariables`; with tau = 1 everything is copied.
 
         Raises:

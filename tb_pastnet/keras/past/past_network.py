@@ -32,7 +32,8 @@ class PastNetwork(tf.Module):
     `past(x)` is what the network would return with its past values. No gradient flows through it,
     and it leaves the network unchanged, including BatchNormalization statistics, seeds and RNN
     states. It works eagerly, in a tf.function, under XLA and in mixed precision, inside a training
-    step, and with a `tf.train.Checkpoint`. See `docs/how_to/past_networks.md`.
+    step, and with a `tf.train.Checkpoint`. See
+    https://tb-pastnet.github.io/tb_pastnet/how_to/past_networks.html.
 
     The network is traced once for each signature of its inputs, and that trace is called with
     shadow variables instead of those that it captured. Its writes (with `training=True` the

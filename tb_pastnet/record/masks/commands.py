@@ -61,7 +61,8 @@ class MaskCommands:
         """Prunes weights: sets them to zero and holds them there.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
+            name: the variable's name, or an object that means it: see
+                https://tb-pastnet.github.io/tb_pastnet/how_to/masks.html.
             kept: 1 stays, 0 is pruned, shape of the variable, bool, int or float. Pruned weights
                 stay pruned.
             channels: numbers of whole channels to prune instead.
@@ -82,7 +83,8 @@ class MaskCommands:
         """Prunes the weights of a magnitude below a threshold; large negative ones stay.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
+            name: the variable's name, or an object that means it: see
+                https://tb-pastnet.github.io/tb_pastnet/how_to/masks.html.
             threshold: at least 0. NaN and infinite weights stay.
 
         Raises:
@@ -122,9 +124,11 @@ class MaskCommands:
         """Prunes all but the N largest of every M weights in a row: N:M sparsity.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
+            name: the variable's name, or an object that means it: see
+                https://tb-pastnet.github.io/tb_pastnet/how_to/masks.html.
             nonzeros_per_block: N, how many stay.
-            block_size: M. Blocks run along the inputs that an output sums over.
+            block_size: M, how many a block has. Blocks run along the inputs that an output sums
+                over.
 
         Raises:
             InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
@@ -141,7 +145,8 @@ class MaskCommands:
         """Lets pruned weights train again, from zero and with fresh optimizer slots.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
+            name: the variable's name, or an object that means it: see
+                https://tb-pastnet.github.io/tb_pastnet/how_to/masks.html.
             kept: 1 is kept from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to regrow instead.
 
@@ -162,7 +167,8 @@ class MaskCommands:
         """Freezes weights at their current values.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
+            name: the variable's name, or an object that means it: see
+                https://tb-pastnet.github.io/tb_pastnet/how_to/masks.html.
             trainable: 1 keeps training, 0 is frozen, shape of the variable, bool, int or float.
                 Frozen weights stay frozen, pruned ones pruned.
             channels: numbers of whole channels to freeze instead. If neither is given, the whole
@@ -188,7 +194,8 @@ class MaskCommands:
         """Lets frozen weights train again.
 
         Args:
-            name: the name of the variable, or an object that means it: see `docs/how_to/masks.md`.
+            name: the variable's name, or an object that means it: see
+                https://tb-pastnet.github.io/tb_pastnet/how_to/masks.html.
             trainable: 1 trains from now on, 0 stays as it is. None, without channels: all.
             channels: numbers of whole channels to thaw instead.
 

@@ -45,7 +45,8 @@ def sync_op(
 
     A past variable gets the value of the current one with the same name below its scope. The past
     may be a part of the network. Partitioned variables count as one. To use the past, sync and
-    train in one `session.run` see `docs/how_to/tf1_graphs.md`.
+    train in one `session.run`, see
+    https://tb-pastnet.github.io/tb_pastnet/how_to/tf1_graphs.html.
 
     Args:
         current_scope: the exact name of a scope, from the root of the graph: "net" isn't "net_2".
