@@ -37,8 +37,7 @@ BLOCK_SECONDS = 2.0
 PUT_SECONDS = (10.0, 300.0)
 """In a store: seconds from one object to the next at first, and at most; it doubles."""
 
-_PERMISSIONS = "change its permissions"
-_MENDS = {
+_MENDS: dict[int | None, str] = {
     errno.ENOSPC: "make room",
     errno.EEXIST: "remove the file that is in the way",
     errno.ENOTDIR: "remove the file that is in the way",
@@ -226,7 +225,6 @@ def _mend(logdir: str, error: BaseException) -> str:
     if isinstance(error, UnusableURL):
         return error.mend
     if is_remote(logdir):
-        return (
-            "Choose another logdir, or check that the bucket exists and that you may write to it."
-        )
-    return f"Choose another logdir, or {_MENDS.get(getattr(error, 'errno', None), _PERMISSIONS)}."
+        return "Choose another logdir, or check that the bucket exists and you may write to it."
+    mend = _MENDS.get(getattr(error, "errno", None), "change its permissions")
+    return f"Choose another logdir, or {mend}."

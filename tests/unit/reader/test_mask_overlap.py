@@ -24,7 +24,7 @@ from tests.golden.kept_logs import FOLDER
 
 REASONS_IN: dict[str, set[str | None]] = {
     "sample": {None},
-    "oracle": {None, "layers", "origin"},
+    "oracle": {None, "layers", "origin", "unknown"},
     "stalled": {None, "no record"},
     "messages": {None, "no record", "unknown"},
 }
