@@ -33,7 +33,7 @@ class LocalLog:
         except UnusableURL as error:
             raise _unreadable(logdir, str(error), error.mend) from error
         except Exception as error:  # a driver has its own classes
-            mend = "Check that the bucket exists and you may read it."
+            mend = "Check the connection, the bucket and your access to it."
             raise _unreadable(logdir, str(error) or type(error).__name__, mend) from error
 
     def _copy(self, url: str) -> str:

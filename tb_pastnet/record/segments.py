@@ -225,6 +225,6 @@ def _mend(logdir: str, error: BaseException) -> str:
     if isinstance(error, UnusableURL):
         return error.mend
     if is_remote(logdir):
-        return "Choose another logdir, or check that the bucket exists and you may write to it."
+        return "Choose another logdir, or check the connection, the bucket and your access to it."
     mend = _MENDS.get(getattr(error, "errno", None), "change its permissions")
     return f"Choose another logdir, or {mend}."

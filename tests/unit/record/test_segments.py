@@ -114,7 +114,7 @@ def test_a_directory_that_cannot_be_made(tmp_path):
         (
             "s3://b/a",
             OSError("no bucket"),
-            "Choose another logdir, or check that the bucket exists",
+            "Choose another logdir, or check the connection, the bucket",
         ),
         ("s3://b/a", UnusableURL("no driver for s3://", "Run: pip install s3fs."), "Run: pip"),
     ],
