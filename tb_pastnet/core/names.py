@@ -161,6 +161,15 @@ class Names:
         chosen = {name for names in self.groups(wanted) for name in names}
         return [name for name in self._called if name in chosen]
 
+    def following(self, follows: object) -> set[str]:
+        """All variables meant by `follows=`; raises as `all`, with the way that needs no name."""
+        try:
+            return set(self.all(follows))
+        except UnknownName as error:
+            # A clone is seldom called in the log what its attribute is called.
+            mend = "Or pass the layer itself: follows=model.target."
+            raise UnknownName(f"{error} {mend}") from error
+
     def groups(self, wanted: object) -> list[list[str]]:
         """The same, separately for each name, pattern, variable and layer in a list."""
         if isinstance(wanted, str):

@@ -17,7 +17,7 @@ CAUSES: dict[str, str] = {
     "gradient": "a gradient reached them: nothing enforces the masks",
     "stale_gradient": "their gradient wasn't cleared when they were frozen",
     "another_model": "another model trains them",
-    "written": "they were written by something other than the optimizer",
+    "written": "something other than the optimizer wrote them (declare targets with follows=)",
     "unmasked_update": "an update bypassed the masks",
     "unknown": "unknown",
 }

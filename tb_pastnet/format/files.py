@@ -24,12 +24,25 @@ _DRIVERS = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow",
     "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "adl": "adlfs",
 }  # fmt: skip
+_OTHER_SCHEME = f"Use one of {', '.join(f'{each}://' for each in _DRIVERS)}, or another of fsspec."
+
+
+class UnusableURL(OSError):
+    """A URL that no driver can use.
+
+    Attributes:
+        mend: what to do about it, as a sentence.
+    """
+
+    def __init__(self, got: str, mend: str) -> None:
+        super().__init__(got)
+        self.mend = mend
 
 
 def located(path: str | os.PathLike[str]) -> str:
     """A path, resolved: `~` is the home directory, file:// a path of this machine.
 
-    Raises OSError for a URL that none of these functions can use.
+    Raises UnusableURL for one that none of these functions can use.
     """
     text = os.fspath(path)
     if text.startswith("file://"):
@@ -37,7 +50,8 @@ def located(path: str | os.PathLike[str]) -> str:
     if not is_remote(text):
         return os.path.expanduser(text)  # noqa: PTH111 - a Path raises for unknown users
     if "?" in text:
-        raise OSError("a URL with a query")
+        mend = "Leave the query out: set a driver's options in fsspec's configuration."
+        raise UnusableURL("a URL with a query", mend)
     return text.rstrip("/")
 
 
@@ -133,7 +147,7 @@ class ObjectStore(Protocol):
 
 
 def store_of(path: str) -> ObjectStore:
-    """The store of a URL; raises OSError that says what to install if there is no driver."""
+    """The store of a URL; raises UnusableURL that says what to install if there is no driver."""
     protocol = path.partition("://")[0]
     try:
         from fsspec.core import url_to_fs  # only if stores are used
@@ -144,8 +158,8 @@ def store_of(path: str) -> ObjectStore:
         if tf is not None and protocol in tf.io.gfile.get_registered_schemes():
             return TensorFlowStore(tf)
         driver = _DRIVERS.get(protocol)
-        mend = f"run: pip install {driver}" if driver else "expected one that fsspec knows"
-        raise OSError(f"no driver for {protocol}://, {mend}") from error
+        mend = f"Run: pip install {driver}." if driver else _OTHER_SCHEME
+        raise UnusableURL(f"no driver for {protocol}://", mend) from error
 
 
 class _FsspecStore:

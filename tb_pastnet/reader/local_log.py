@@ -9,7 +9,7 @@ import weakref
 from pathlib import Path, PurePosixPath
 
 from tb_pastnet.errors import UnreadableLog
-from tb_pastnet.format.files import is_remote, located, store_of
+from tb_pastnet.format.files import UnusableURL, is_remote, located, store_of
 from tb_pastnet.format.folder import INFIX
 
 
@@ -30,14 +30,18 @@ class LocalLog:
                 self.path = self._copy(self.path)
         except UnreadableLog:
             raise
+        except UnusableURL as error:
+            raise _unreadable(logdir, str(error), error.mend) from error
         except Exception as error:  # a driver has its own classes
-            raise _unreadable(logdir, str(error) or type(error).__name__) from error
+            mend = "Check the connection, the bucket and your access to it."
+            raise _unreadable(logdir, str(error) or type(error).__name__, mend) from error
 
     def _copy(self, url: str) -> str:
         store = store_of(url)
         names = [name for name in store.below(url) if _is_log(PurePosixPath(name))]
         if not names:
-            raise _unreadable(url, "no event file there")
+            mend = "Pass the directory that training wrote to."
+            raise _unreadable(url, "no event file there", mend)
         folder = Path(tempfile.mkdtemp(prefix="pastnet-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         for name in names:
@@ -52,8 +56,8 @@ def _is_log(name: PurePosixPath) -> bool:
     return INFIX in os.fsencode(name.name) and not leads_out
 
 
-def _unreadable(logdir: str | os.PathLike[str], got: str) -> UnreadableLog:
+def _unreadable(logdir: str | os.PathLike[str], got: str, mend: str) -> UnreadableLog:
     return UnreadableLog(
         f"Could not read the log {os.fspath(logdir)!r}: expected a directory of event files, got "
-        f"{got!r}. Pass the directory that training wrote to, and check access and driver."
+        f"{got!r}. {mend}"
     )

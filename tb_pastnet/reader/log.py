@@ -29,6 +29,7 @@ from tb_pastnet.reader.figures import figures_of
 from tb_pastnet.reader.file_source import FileSource
 from tb_pastnet.reader.function_series import Function
 from tb_pastnet.reader.lineage_heads import Lineage
+from tb_pastnet.reader.mask_overlap import Overlap, overlap_of
 from tb_pastnet.reader.named import Named
 from tb_pastnet.reader.notebook_html import log_html, run_html
 from tb_pastnet.reader.overview import Overview
@@ -314,6 +315,35 @@ class Log(Mapping[str, Run]):
             freezes first. Each has a kind, a sentence as `text`, and the step of its record.
         """
         return tuple(findings_of(list(self._readers.values()), threshold))
+
+    def overlap(
+        self,
+        first: str,
+        second: str,
+        *,
+        unit: str = "weights",
+        kind: str = "kept",
+        step: int | None = None,
+    ) -> Overlap:
+        """Compares the masks of two runs, in all layers that both have, as the Compare view does.
+
+        Args:
+            first: the name of a run, or a unique end of it.
+            second: that of another one.
+            unit: "weights", those that can be pruned, or "channels".
+            kind: "kept" for what isn't pruned, "trainable" for what an update may change.
+            step: each run is taken at its last record at or before it; None: at its last record.
+
+        Returns:
+            The overlap, the overlap by chance, the same of each layer, and the reason if the runs
+            aren't comparable: then the numbers are NaN.
+
+        Raises:
+            UnknownName: a name fits no run, or several.
+            InvalidArgument: an argument has another value.
+        """
+        chosen = [self._readers[self.runs[name].name] for name in (first, second)]
+        return overlap_of(chosen[0], chosen[1], unit, kind, step)
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """Returns the overviews of all runs, one row per run, record and layer.

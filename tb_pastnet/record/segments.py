@@ -8,6 +8,7 @@ file with its own description.
 from __future__ import annotations
 
 import contextlib
+import errno
 import secrets
 import time
 from collections.abc import Callable
@@ -15,7 +16,14 @@ from pathlib import Path
 from typing import Protocol
 
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.format.files import GrowingFile, is_remote, join, list_directory, store_of
+from tb_pastnet.format.files import (
+    GrowingFile,
+    UnusableURL,
+    is_remote,
+    join,
+    list_directory,
+    store_of,
+)
 from tb_pastnet.format.tags import RunName, lineage_directory, parse_run
 from tb_pastnet.record.messages import version_event
 
@@ -28,6 +36,12 @@ BLOCK_SECONDS = 2.0
 
 PUT_SECONDS = (10.0, 300.0)
 """In a store: seconds from one object to the next at first, and at most; it doubles."""
+
+_MENDS: dict[int | None, str] = {
+    errno.ENOSPC: "make room",
+    errno.EEXIST: "remove the file that is in the way",
+    errno.ENOTDIR: "remove the file that is in the way",
+}
 
 Head = Callable[[], bytes]
 Body = Callable[[int], bytes]
@@ -203,5 +217,14 @@ def unwritable(logdir: str, error: BaseException) -> UnwritableLog:
     got = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return UnwritableLog(
         f"Could not write to log directory {logdir!r}: expected one that can be made and written, "
-        f"got {got!r}. Choose another logdir, or change its permissions."
+        f"got {got!r}. {_mend(logdir, error)}"
     )
+
+
+def _mend(logdir: str, error: BaseException) -> str:
+    if isinstance(error, UnusableURL):
+        return error.mend
+    if is_remote(logdir):
+        return "Choose another logdir, or check the connection, the bucket and your access to it."
+    mend = _MENDS.get(getattr(error, "errno", None), "change its permissions")
+    return f"Choose another logdir, or {mend}."

@@ -96,7 +96,7 @@ def network_of(
                 f"the name {entry.name!r}. Rename the module that has '/' in its name."
             )
     names = Names({name: _called(entry) for name, entry in usable.items()})
-    moved = {*names.all(spelled(follows))}
+    moved = names.following(spelled(follows))
     axes = names.keyed(spelled(channel_axes), "channel_axis")
     weights = [
         _weight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()

@@ -187,7 +187,7 @@ def test_a_report_of_300_layers_and_1_000_records(store: S3, tmp_path: Path, fig
         ("s3://missing/a", "The specified bucket does not exist"),
         ("s3://bucket/nothing", "no event file there"),
         ("s3://bucket/a?versionId=1", "a URL with a query"),
-        ("abfs://box/a", "no driver for abfs://, run: pip install adlfs"),
+        ("abfs://box/a", "no driver for abfs://'. Run: pip install adlfs."),
     ],
 )
 def test_what_cannot_be_read_says_why(store: S3, url: str, got: str) -> None:

@@ -19,6 +19,7 @@ OF_A_LOG = {
     "Variable": "tb_pastnet.reader.records",
     "Overview": "tb_pastnet.reader.overview",
     "Function": "tb_pastnet.reader.function_series",
+    "Overlap": "tb_pastnet.reader.mask_overlap",
     "Violation": "tb_pastnet.reader.violation_list",
     "Lineage": "tb_pastnet.reader.lineage_heads",
     "Finding": "tb_pastnet.core.findings",

@@ -110,7 +110,7 @@ def network_of(
         else:
             skipped.append((name, reason))
     named = names_in(usable)
-    moved = {*named.all(follows)}
+    moved = named.following(follows)
     axes = named.keyed(channel_axes, "channel_axis")
     return Network.of(
         [

@@ -1,1 +1,1 @@
-import("./page-O4GBGHOS.js");import("./chunk-JX3NGFPT.js");import("./chunk-YDEZULUW.js");import("./chunk-TWXOBA3P.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-O4GBGHOS.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-TLWVQCTC.js");import("./chunk-JX3NGFPT.js");import("./chunk-YDEZULUW.js");import("./chunk-54SZNAG5.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-TLWVQCTC.js");async function t(){(await n).show(e)}export{t as render};

@@ -157,6 +157,15 @@ def test_the_name_of_a_layer_is_answered_with_its_pattern():
         NAMES.one("outer")
 
 
+@pytest.mark.parametrize("wanted", ["target", ["target/*"]])
+def test_what_follows_may_be_the_layer_itself(wanted):
+    assert NAMES.following(INNER) == {"inner/dense/kernel", "inner/dense/bias"}
+    with pytest.raises(
+        UnknownName, match=r"Could not .*\. Or pass the layer itself: follows=model\.target\.$"
+    ):
+        NAMES.following(wanted)
+
+
 def test_a_number_is_no_name():
     with pytest.raises(InvalidArgument, match="a layer by 0: expected its name, got int. Choose"):
         names.resolve(0, ["first"], "layer")

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 
 import pytest
 from fsspec.registry import _registry
 
 from tb_pastnet.format import files
-from tb_pastnet.format.files import GrowingFile, base_name, join, list_directory, located, store_of
+from tb_pastnet.format.files import (
+    GrowingFile,
+    UnusableURL,
+    base_name,
+    join,
+    list_directory,
+    located,
+    store_of,
+)
 
 LOCATED = [
     ("~/x", "/home/me/x"), ("a/~", "a/~"), ("file:///tmp/a%20b", "/tmp/a b"), ("a b", "a b"),
@@ -24,7 +33,7 @@ def test_a_path_is_as_it_is_meant(given, meant, monkeypatch):
 
 
 def test_a_url_with_a_query_is_refused():
-    with pytest.raises(OSError, match="a URL with a query"):
+    with pytest.raises(UnusableURL, match="a URL with a query"):
         located("s3://bucket/a?versionId=1")
 
 
@@ -92,14 +101,19 @@ def test_files_are_fetched(tmp_path):
 
 @pytest.mark.parametrize(
     ("url", "mend"),
-    [("gs://b/a", "run: pip install gcsfs"), ("nowhere://b/a", "expected one that fsspec knows")],
+    [
+        ("gs://b/a", "Run: pip install gcsfs."),
+        ("nowhere://b/a", "Use one of s3://, s3a://, gs://, .*, or another of fsspec."),
+    ],
 )
 def test_without_a_driver_it_says_what_to_install(url, mend, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     monkeypatch.setitem(sys.modules, "gcsfs", None)
     monkeypatch.delitem(_registry, "gs", raising=False)  # where a test has loaded it
-    with pytest.raises(OSError, match=f"no driver for .*://, {mend}"):
+    scheme = url.partition("://")[0]
+    with pytest.raises(UnusableURL, match=f"^no driver for {scheme}://$") as caught:
         store_of(url)
+    assert re.fullmatch(mend, caught.value.mend)
 
 
 def test_without_fsspec_it_says_what_to_install(monkeypatch):
@@ -112,5 +126,6 @@ def test_without_fsspec_it_says_what_to_install(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(OSError, match="run: pip install s3fs"):
+    with pytest.raises(UnusableURL) as caught:
         store_of("s3://b/a")
+    assert caught.value.mend == "Run: pip install s3fs."

@@ -127,3 +127,16 @@ def test_it_needs_neither_tensorflow_nor_pandas(tmp_path: Path) -> None:
         [sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, check=False
     )
     assert (done.stdout, done.stderr) == ("(40, 4) 400 0.0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("url", "end"),
+    [
+        ("s4://b/a", r"got 'no driver for s4://'\. Use one of s3://, .*, or another of fsspec\."),
+        ("s3://b/a?x=1", r"got 'a URL with a query'\. Leave the query out: set a driver's .*"),
+        ("memory://nothing", r"got 'no event file there'\. Pass the directory that training .*"),
+    ],
+)
+def test_a_store_that_cannot_be_read_says_how_to_mend_that(url: str, end: str) -> None:
+    with pytest.raises(UnreadableLog, match=f"Could not read the log '.*, {end}$"):
+        pastnet.read(url)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import errno
 import shutil
 
 import pytest
 
 from tb_pastnet.errors import UnwritableLog
-from tb_pastnet.format.files import join, list_directory, open_to_read
+from tb_pastnet.format.files import UnusableURL, join, list_directory, open_to_read
 from tb_pastnet.format.tags import lineage_directory
 from tb_pastnet.record import segments
 from tb_pastnet.record.segments import LocalSegments, create_lineage, lineages, segments_in
@@ -98,9 +99,28 @@ def test_a_directory_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("in the way")
     for logdir in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(
-            UnwritableLog, match=r"Could not write to log directory '.*expected one"
+            UnwritableLog,
+            match=r"Could not write to log directory '.*expected one .*Choose another logdir, or "
+            r"remove the file that is in the way\.$",
         ):
             create_lineage(str(logdir))
+
+
+@pytest.mark.parametrize(
+    ("logdir", "error", "mend"),
+    [
+        ("runs", PermissionError(errno.EACCES, "no"), "Choose another logdir, or change its perm"),
+        ("runs", OSError(errno.ENOSPC, "full"), "Choose another logdir, or make room"),
+        (
+            "s3://b/a",
+            OSError("no bucket"),
+            "Choose another logdir, or check the connection, the bucket",
+        ),
+        ("s3://b/a", UnusableURL("no driver for s3://", "Run: pip install s3fs."), "Run: pip"),
+    ],
+)
+def test_each_cause_has_its_own_mend(logdir, error, mend):
+    assert f"'. {mend}" in str(segments.unwritable(logdir, error))
 
 
 @pytest.fixture
