@@ -31,12 +31,12 @@ class UnusableURL(OSError):
     """A URL that no driver can use.
 
     Attributes:
-        mend: what to do about it, as a sentence.
+        fix: what to do about it, as a sentence.
     """
 
-    def __init__(self, got: str, mend: str) -> None:
+    def __init__(self, got: str, fix: str) -> None:
         super().__init__(got)
-        self.mend = mend
+        self.fix = fix
 
 
 def located(path: str | os.PathLike[str]) -> str:

@@ -31,7 +31,7 @@ class LocalLog:
         except UnreadableLog:
             raise
         except UnusableURL as error:
-            raise _unreadable(logdir, str(error), error.mend) from error
+            raise _unreadable(logdir, str(error), error.fix) from error
         except Exception as error:  # a driver has its own classes
             mend = "Check the connection, the bucket and your access to it."
             raise _unreadable(logdir, str(error) or type(error).__name__, mend) from error

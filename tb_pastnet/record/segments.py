@@ -223,7 +223,7 @@ def unwritable(logdir: str, error: BaseException) -> UnwritableLog:
 
 def _mend(logdir: str, error: BaseException) -> str:
     if isinstance(error, UnusableURL):
-        return error.mend
+        return error.fix
     if is_remote(logdir):
         return "Choose another logdir, or check the connection, the bucket and your access to it."
     mend = _MENDS.get(getattr(error, "errno", None), "change its permissions")

@@ -123,7 +123,9 @@ def test_statistics_of_a_later_version_are_passed_over_and_missing_ones_are_no_d
     writer.records(range(17, 33))
     run, header, steps = in_both(tmp_path, look)
     assert steps == [*range(1, 33)]
-    counts = [note["count"] for note in header["notes"] if "unknown to this version" in note["text"]]
+    counts = [
+        note["count"] for note in header["notes"] if "unknown to this version" in note["text"]
+    ]
     assert counts == [16]
     assert (run["account"]["unreadable"], header["account"]["unreadable"]) == (0, 0)
 
