@@ -46,10 +46,9 @@ class Overlap:
             exact or correct to 0.01 %; NaN if the runs aren't comparable.
         layers: `overlap` and `chance` of each layer that both runs have, by id.
         unmatched: layers that only one run has, or that have another shape.
-        reason: None if the runs are comparable, else a word. "origin": as far as is known, they
-            didn't start from the same weights, so their channels don't correspond. "layers": they
-            have none in common. "no record": one has none at that step. "unknown": a mask can't be
-            read.
+        reason: None if the runs are comparable, else "origin" (different initial weights, as far as
+            is known), "layers" (none in common), "no record" (one has none at that step), or
+            "unknown" (a mask can't be read).
         notes: what could not be read, and how often.
 
     Example:

@@ -113,7 +113,7 @@ def test_without_a_driver_it_says_what_to_install(url, mend, monkeypatch):
     scheme = url.partition("://")[0]
     with pytest.raises(UnusableURL, match=f"^no driver for {scheme}://$") as caught:
         store_of(url)
-    assert re.fullmatch(mend, caught.value.mend)
+    assert re.fullmatch(mend, caught.value.fix)
 
 
 def test_without_fsspec_it_says_what_to_install(monkeypatch):
@@ -128,4 +128,4 @@ def test_without_fsspec_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(UnusableURL) as caught:
         store_of("s3://b/a")
-    assert caught.value.mend == "Run: pip install s3fs."
+    assert caught.value.fix == "Run: pip install s3fs."
