@@ -22,7 +22,15 @@ WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 
 COMMANDS = ("check", "report", "export")
 
-FAILURES = ("violations", "stalled", "unreadable", "dropped", "nonfinite", "unfinished")
+FAILURES = (
+    "violations",
+    "statistics",
+    "stalled",
+    "unreadable",
+    "dropped",
+    "nonfinite",
+    "unfinished",
+)
 """The words of `report --fail-on`."""
 
 TABLES = ("runs", "layers", "violations", "function", "channels")

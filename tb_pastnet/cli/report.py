@@ -22,6 +22,7 @@ from tb_pastnet.cli.text import (
     width,
 )
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.reader.index import finite, overhead_of
@@ -99,6 +100,9 @@ def _failures(entries: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list
 
 _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
     "violations": lambda run: int(run["violated_channels"]),
+    "statistics": lambda run: sum(
+        count for text, count in run["notes"].items() if text.startswith(MOVING_STATISTICS)
+    ),
     "stalled": lambda run: sum(
         finding["channels"] for finding in run["findings"] if finding["kind"] == "stalled"
     ),

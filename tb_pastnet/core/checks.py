@@ -36,11 +36,13 @@ def check_threshold(value: Any) -> None:
         )
 
 
-def check_sparsity(value: float, name: str = "a sparsity") -> float:
+def check_sparsity(
+    value: float, name: str = "a sparsity", task: str = "prune the smallest weights"
+) -> float:
     """Reads a user's sparsity: a number from 0 up to below 1, else InvalidArgument."""
     if not is_number(value) or not 0 <= value < 1:
         raise InvalidArgument(
-            f"Could not prune the smallest weights: expected {name} from 0 up to below 1, got "
-            f"{value!r:.60}. It is the fraction of all weights that are pruned afterwards."
+            f"Could not {task}: expected {name} from 0 up to below 1, got {value!r:.60}. It is the "
+            f"fraction of all weights that are pruned afterwards: write 0.8 for 80 %."
         )
     return float(value)

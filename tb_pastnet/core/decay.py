@@ -41,8 +41,8 @@ class PolynomialDecay:
     power: float = 3
 
     def __post_init__(self) -> None:
-        first = check_sparsity(self.initial, "initial=")
-        last = check_sparsity(self.final, "final=")
+        first = check_sparsity(self.initial, "initial=", "make a PolynomialDecay")
+        last = check_sparsity(self.final, "final=", "make a PolynomialDecay")
         _check_step(self.begin_step, "begin_step")
         _check_step(self.end_step, "end_step")
         if last < first:
@@ -83,7 +83,7 @@ class OneShot:
     step: int
 
     def __post_init__(self) -> None:
-        check_sparsity(self.sparsity)
+        check_sparsity(self.sparsity, "sparsity=", "make a OneShot")
         _check_step(self.step, "step")
 
     @property

@@ -143,8 +143,6 @@ class Names:
             UnknownName: a name that fits none or several, a layer with several variables.
             InvalidArgument: neither a name nor a part of this network.
         """
-        if isinstance(wanted, str) and not is_pattern(wanted):
-            return self._named(wanted)
         names = self.all(wanted)
         if len(names) != 1:
             raise UnknownName(
@@ -156,7 +154,8 @@ class Names:
     def all(self, wanted: object) -> list[str]:
         """All variables meant by a name, pattern, variable or layer, or by a list of these.
 
-        Raises as `one` does, except for a pattern or a layer that fits several.
+        The path of a layer means its variables, unless it also fits a variable. Raises as `one`
+        does, except for a pattern or a layer that fits several.
         """
         chosen = {name for names in self.groups(wanted) for name in names}
         return [name for name in self._called if name in chosen]
@@ -173,7 +172,7 @@ class Names:
     def groups(self, wanted: object) -> list[list[str]]:
         """The same, separately for each name, pattern, variable and layer in a list."""
         if isinstance(wanted, str):
-            return [self._fitting(wanted) if is_pattern(wanted) else [self._named(wanted)]]
+            return [self._fitting(wanted) if is_pattern(wanted) else self._named(wanted)]
         if id(wanted) in self._handled:
             return [self._handled[id(wanted)]]
         if isinstance(wanted, Iterable) and not hasattr(wanted, "shape"):
@@ -196,15 +195,19 @@ class Names:
             )
         return {name: value for key, value in (given or {}).items() for name in self.all(key)}
 
-    def _named(self, name: str) -> str:
+    def _named(self, name: str) -> list[str]:
+        """The variable of a name; if it fits none, all variables of the layer with this path."""
         if isinstance(name, LogName) and name in self._called:
-            return str(name)
+            return [str(name)]
         ours = _fitting(name, ((own, own) for own in self._called))
         fits = list(dict.fromkeys([*_fitting(name, self._foreign), *ours]))
         if len(fits) == 1:
-            return fits[0]
+            return fits
+        paths = (*self._called, *(alias for alias, _ in self._foreign))
+        if not fits and any(path.startswith(f"{name}/") for path in paths):
+            return self._fitting(f"{name}/*")
         if len(fits) == len(ours):
-            return resolve(name, self._called)
+            return [resolve(name, self._called)]
         raise UnknownName(
             f"Could not find variable {name!r}: expected a name that fits one variable, got "
             f"{len(fits)}, counting names in the log and the framework's: {self._described(fits)}. "

@@ -23,6 +23,9 @@ CAUSES: dict[str, str] = {
 }
 """What moved held weights, in words. A reader shows an unknown cause as it is."""
 
+MOVING_STATISTICS = "Statistics of frozen layers still follow their inputs"
+"""The beginning of a note on statistics, which are never held and so make no violation."""
+
 
 def between(first: int, last: int) -> str:
     """A time for a sentence: at a step, or from one to another."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
 from tb_pastnet.record.audit.comparison import Ints
@@ -65,8 +66,8 @@ class ModuleAudit(ArrayAudit):
         moving = [repr(layer) for layer, owner in self._statistics.items() if _is_frozen(owner)]
         if moving:
             self._failures.add(
-                "Statistics of frozen layers still follow their inputs, e.g. "
-                f"{', '.join(moving[:3])}: call eval() on these layers to stop that"
+                f"{MOVING_STATISTICS}, e.g. {', '.join(moving[:3])}: call eval() on these layers "
+                "to stop that"
             )
 
     def quick_key(self) -> tuple[bool, ...]:

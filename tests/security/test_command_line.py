@@ -162,7 +162,7 @@ def test_a_terminal_without_unicode_shows_numbers_of_signs(tmp_path: Path) -> No
     [
         ([], "the following arguments are required: COMMAND"),
         (["check"], "the following arguments are required: LOGDIR"),
-        (["report", "x", "--fail-on", "moved"], "expected some of violations, stalled, unreadable"),
+        (["report", "x", "--fail-on", "moved"], "expected some of violations, statistics, stalled"),
         (["report", "x", "--threshold", "-1"], "expected a number from 0 on, got '-1'"),
         (["report", "x", "--threshold", "nan"], "expected a number from 0 on, got 'nan'"),
         (["export", "x", "y", "--tables", "all"], "expected some of runs, layers"),

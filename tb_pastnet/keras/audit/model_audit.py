@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tb_pastnet.keras.audit.frozen_statistics import FrozenStatistics
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
 from tb_pastnet.keras.masks.carried import masks_in
 from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
@@ -52,6 +53,7 @@ class ModelAudit(AuditSource):
         self._model = model
         self._given = optimizer
         self._flags = TrainableFlags([weight.found for weight in self.weights])
+        self._statistics = FrozenStatistics(weights)
         self._key: Any = None
         self._function: Any = None
         # Optimizers of other models, looked for at most once a check.
@@ -77,7 +79,15 @@ class ModelAudit(AuditSource):
 
     def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""
-        return self._flags.quick_key()
+        return *self._flags.quick_key(), *self._statistics.quick_key()
+
+    def follow_statistics(self, held: Mapping[str, Any]) -> None:
+        """See `AuditSource`."""
+        self._statistics.follow(held)
+
+    def notes(self) -> list[str]:
+        """See `AuditSource`."""
+        return self._statistics.notes(self._current()) if self._statistics.watching else []
 
     def trainable(self) -> list[bool]:
         """See `AuditSource`."""

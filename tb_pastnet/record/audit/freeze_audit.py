@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -161,6 +161,13 @@ class AuditSource(ABC):
         """Changes when `trainable` of a layer has changed; read at each step."""
         return ()
 
+    def follow_statistics(self, held: Mapping[str, Held]) -> None:  # noqa: B027
+        """Called when the held weights, by name, or the flags have changed."""
+
+    def notes(self) -> Sequence[str]:
+        """Observations at a check besides violations."""
+        return ()
+
     def trainable(self) -> Sequence[bool]:
         """For each weight, whether the framework's own flags let updates change it."""
         return [True] * len(self.weights)
@@ -218,6 +225,7 @@ class Audit:
     def check(self, step: int) -> list[Violation]:
         """Compares after an update: violations that are new, or moved since the last check."""
         self.observe()
+        self._notes |= dict.fromkeys(self._source.notes())
         if not self._held:
             return []
         violations = []
@@ -258,6 +266,7 @@ class Audit:
             held = self._held[weight.name]
             if held.follow(own, flagged=not free):
                 begun.append(held)
+        self._source.follow_statistics(self._held)
         if begun:
             self._source.causes.begin(begun)
         if first:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from tb_pastnet.core import mask_input, pruning_rules
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.mask_input import Mask
-from tb_pastnet.core.names import is_pattern
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.mask_html import masks_html
@@ -21,6 +20,11 @@ from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
 
 Channels = Sequence[int] | npt.ArrayLike
+
+_STATISTICS_MEND = (
+    "Statistics move in training mode: set layer.trainable = False and compile again, or call the "
+    "layer with training=False."
+)
 
 
 class Enforcer(Protocol):
@@ -254,10 +258,10 @@ class MaskCommands:
         """The chosen weights; for layers, those that masks can hold; `single`: one mask."""
         self.state.look()
         names = self.state.names
-        if single or (isinstance(wanted, str) and not is_pattern(wanted)):
+        if single:
             return [self._edited(names.one(wanted))]
         listed = [self._edited(name) for name in names.all(wanted)]
-        return [each for each in listed if not each.weight.statistic] if len(listed) > 1 else listed
+        return [each for each in listed if not each.weight.statistic] or listed
 
     def _edited(self, name: str) -> EditedWeight:
         return EditedWeight(self, self.state.weights[name])
@@ -288,7 +292,7 @@ class MaskCommands:
         """Raises InvalidArgument if a mask would not hold what a layer computes with."""
         if weight.statistic:
             expected, got = "a weight that an optimizer trains", "a statistic that its layer writes"
-            raise unmaskable(weight.name, expected, got, "Choose another variable.")
+            raise unmaskable(weight.name, expected, got, _STATISTICS_MEND)
         if weight.masks() is not None:
             expected, got = "a weight without masks", "one of a layer that owns its masks"
             raise unmaskable(weight.name, expected, got, "Call the layer's own prune and freeze.")

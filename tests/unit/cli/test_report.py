@@ -9,6 +9,7 @@ import numpy as np
 
 import tb_pastnet as pastnet
 from tb_pastnet.cli.main import main
+from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.numpy import Recorder
 
 
@@ -39,3 +40,18 @@ def test_a_channel_whose_kernel_and_bias_both_leak_counts_once(tmp_path):
     assert finding["channels"] == 4
     assert finding["text"].startswith("4 channels of dense ")
     assert error.getvalue().endswith(": 4\n")
+
+
+def test_statistics_that_moved_in_frozen_layers_fail_where_asked(tmp_path):
+    arrays = {"bn/gamma": np.ones(3)}
+    with Recorder(tmp_path, {"bn/gamma": lambda: arrays["bn/gamma"]}, every=1) as recorder:
+        recorder.record(1)
+        asked = ["report", str(tmp_path), "--fail-on", "statistics"]
+        recorder.flush()
+        assert main(asked, io.StringIO(), io.StringIO()) == 0
+        recorder.notes.add(f"{MOVING_STATISTICS}, e.g. 'bn'")
+        recorder.notes.add("Another note")
+    out, error = io.StringIO(), io.StringIO()
+    assert main(asked, out, error) == 1
+    assert error.getvalue() == "failed: statistics in the run '.': 1\n"
+    assert "still follow their inputs, e.g. 'bn' (1)" in out.getvalue()

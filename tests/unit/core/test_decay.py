@@ -61,13 +61,18 @@ def test_plans_that_are_none(settings, expected, got, mend):
 
 def test_sparsities_and_steps_that_are_none():
     with pytest.raises(
-        InvalidArgument, match=r"expected initial= from 0 up to below 1, got -0\.1\. "
+        InvalidArgument,
+        match=r"make a PolynomialDecay: expected initial= from 0 up to below 1, got -0\.1\. ",
     ):
         PolynomialDecay(-0.1, 0.5, 0, 10)
-    with pytest.raises(InvalidArgument, match=r"expected final= from 0 up to below 1, got 1\. "):
+    with pytest.raises(
+        InvalidArgument,
+        match=r"make a PolynomialDecay: expected final= from 0 up to below 1, got 1\. ",
+    ):
         PolynomialDecay(0.1, 1, 0, 10)
     with pytest.raises(
-        InvalidArgument, match=r"expected a sparsity from 0 up to below 1, got nan\. "
+        InvalidArgument,
+        match=r"make a OneShot: expected sparsity= from 0 up to below 1, got nan\. ",
     ):
         OneShot(math.nan, 0)
     with pytest.raises(InvalidArgument, match=r"expected step from 0 on, got None\. "):

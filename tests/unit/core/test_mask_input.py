@@ -147,6 +147,7 @@ def test_sparsities_that_are_none(wrong):
         check_sparsity(wrong)
     assert str(error.value) == (
         f"Could not prune the smallest weights: expected a sparsity from 0 up to below 1, got "
-        f"{wrong!r}. It is the fraction of all weights that are pruned afterwards."
+        f"{wrong!r}. It is the fraction of all weights that are pruned afterwards: write 0.8 "
+        f"for 80 %."
     )
     assert check_sparsity(np.float32(0.5)) == 0.5

@@ -150,11 +150,33 @@ def test_what_is_given_by_what_a_user_calls_variables_goes_by_their_names():
         NAMES.keyed(-1, "channel_axis")
 
 
-def test_the_name_of_a_layer_is_answered_with_its_pattern():
-    with pytest.raises(UnknownName, match=r"Write 'inner/dense/\*' for all that are in it\."):
-        NAMES.one("inner/dense")
-    with pytest.raises(UnknownName, match=r"Use a variable's path below the model"):
-        NAMES.one("outer")
+@pytest.mark.parametrize("name", ["inner", "inner/dense", "inner/dense_5", "dense_5"])
+def test_the_path_of_a_layer_is_all_of_its_variables(name):
+    assert NAMES.all(name) == ["inner/dense/kernel", "inner/dense/bias"]
+    with pytest.raises(UnknownName, match="by '.*': expected something that fits one, got 2"):
+        NAMES.one(name)
+
+
+def test_a_layer_goes_by_its_name_in_the_log_or_in_the_framework():
+    assert NAMES.all("dense") == ["dense/kernel"]
+    assert NAMES.one("dense_2") == "dense_1/kernel"
+    with pytest.raises(UnknownName, match="only by one of them: dense/kernel"):
+        NAMES.all("dense_1")
+    for part in ("inn", "outer", ""):
+        with pytest.raises(UnknownName, match=r"Use a variable's path below the model"):
+            NAMES.all(part)
+
+
+def test_a_variable_with_the_name_of_a_layer_wins():
+    both = Names({"scale": Called(), "norm/scale": Called(), "scale/kernel": Called()})
+    assert both.all("scale") == ["scale"]
+    with pytest.raises(UnknownName, match="got 2 with this ending"):
+        Names({"a/w": Called(), "b/w": Called(), "w/kernel": Called()}).all("w")
+
+
+def test_where_nothing_else_reads_layers_their_name_is_answered_with_a_pattern():
+    with pytest.raises(UnknownName, match=r"Write 'inner/\*' for all that are in it\."):
+        names.resolve("inner", ["inner/kernel", "inner/bias"])
 
 
 @pytest.mark.parametrize("wanted", ["target", ["target/*"]])
