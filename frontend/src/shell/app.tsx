@@ -73,8 +73,7 @@ function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: string[] 
       </p>
       <CopyLines lines={LINES} what="three lines" />
       <p>
-        Then start TensorBoard with <code>--logdir runs</code>. If it runs already, this page shows the first records by
-        itself: it looks for them every 10 seconds.{" "}
+        Then start TensorBoard with <code>--logdir runs</code>. This page looks for data every 10 seconds.{" "}
         {otherRuns > 0
           ? `TensorBoard found ${plural(otherRuns, "run")} here, none with PastNet data.`
           : "TensorBoard found no runs in this log directory."}
@@ -103,7 +102,7 @@ function Shown() {
 const NoRecords = () => (
   <p class="message">
     Nothing is recorded yet. The first record is made after every= training steps and is on disk two seconds later. This
-    page looks for it every 10 seconds.
+    page looks for data every 10 seconds.
   </p>
 );
 
