@@ -23,7 +23,7 @@ import {
 import { layerFilter, tables, update } from "../../state/store";
 
 const NAMES = 108;
-const NUMBERS = 74;
+const NUMBERS = 86;
 const AXIS = 24;
 
 const countText = (value = Number.NaN) => (Number.isNaN(value) ? "–" : formatCount(value));
@@ -187,9 +187,7 @@ export function LayersPanel({ pair }: { pair: Pair }) {
     <div class="laps-part">
       <div class="panel-line">
         <h1>
-          {drawn && !comparable
-            ? `${shareTitle(drawn.header.unit, drawn.header.mask)}, by layer and step`
-            : "By layer and step"}
+          {drawn && !comparable ? `${shareTitle(drawn.header.unit, drawn.header.mask)} by layer` : "By layer and step"}
         </h1>
         <span class="sub" aria-hidden="true">
           <Marker color={a.color} shape={a.shape} size={9} /> {comparable ? "vs" : "above,"}{" "}
