@@ -6,6 +6,7 @@ import { useEarly } from "./server/fetch";
 import { App } from "./shell/app";
 import { listenToKeys } from "./shell/keys";
 import { askFirst } from "./state/answers";
+import { awaitFirstData } from "./state/firstdata";
 import { followAll } from "./state/followers";
 import { listenToInputs, watch } from "./state/frames";
 import { version } from "./state/resource";
@@ -44,6 +45,7 @@ export function show(index: Promise<Response>): void {
   watchHost((names) => {
     hostRuns.value = names;
   }, reload);
+  awaitFirstData(reload);
   watch([page, version, hover, tables, dark, helpOpen, hostRuns]);
   listenToKeys();
   listenToInputs();

@@ -187,7 +187,7 @@ def test_it_says_what_a_run_without_masks_means(others: dict[str, dict[str, Any]
 
 def test_runs_of_other_origin_show_shares(others: dict[str, dict[str, Any]]) -> None:
     found = others["other origin"]
-    assert found["titles"][1] == "Weights remaining, by layer and step"
+    assert found["titles"][1] == "Weights remaining by layer"
     shares = [chosen(run, "conv1", 30, "weights", "kept").mean() for run in ("ticket", "seed")]
     texts = [f"{100 * share:.0f}%" for share in shares]
     assert dict(found["layers"])["conv1"] == " | ".join(texts)

@@ -80,7 +80,7 @@ def test_every_view_of_a_log_without_our_data_teaches(tmp_path: Path, others: in
         for view in VIEWS:
             text = found[view]["main"]
             assert 'pastnet.PastNetCallback("runs/a", every=10)' in text
-            assert "Then start TensorBoard with --logdir runs or reload it." in text
+            assert "start TensorBoard with --logdir runs. This page looks for data every 10 seconds." in text
             assert ("TensorBoard found no runs in this log directory." in text) != bool(others)
             assert ("found 1 run here, none with PastNet data" in text) == bool(others)
         assert [found[view]["axe"] for view in looked] == [[]] * len(looked)
@@ -96,7 +96,7 @@ def test_a_run_before_its_first_record_has_every_view_say_what_comes(tmp_path: P
         assert said[view]["side"] == ["no records yet"]
         text = said[view]["main"]
         assert "Nothing is recorded yet." in text, view
-        assert "Then reload TensorBoard" in text, view
+        assert "This page looks for data every 10 seconds." in text, view
 
 
 def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:

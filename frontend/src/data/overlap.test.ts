@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Container } from "../server/container";
 import type { OverlapAnswer, OverlapLayersHeader, OverlapPair, OverlapRun } from "../server/types";
 import {
+  choosePair,
   formatOverlap,
   mostDifferent,
   numbersText,
@@ -9,6 +10,7 @@ import {
   pairTexts,
   readLayerOverlaps,
   setText,
+  shareTitle,
   toCsv,
 } from "./overlap";
 
@@ -82,6 +84,9 @@ describe("words and numbers of an overlap", () => {
     expect(setText("weights", "kept")).toBe("remaining weights");
     expect(setText("channels", "kept")).toBe("remaining channels");
     expect(setText("weights", "trainable")).toBe("trainable weights");
+    expect(shareTitle("weights", "kept")).toBe("Weights remaining");
+    expect(shareTitle("channels", "kept")).toBe("Channels remaining");
+    expect(shareTitle("channels", "trainable")).toBe("Channels trainable");
   });
 
   it("says what a run without masks makes of the number", () => {
@@ -122,6 +127,29 @@ describe("words and numbers of an overlap", () => {
     ];
     expect(toCsv(records)).toBe('other_run,n\r\n"a,""b""",0.5\r\n"c\nd",\r\n,\r\n');
     expect(toCsv([])).toBe("\r\n");
+  });
+});
+
+describe("choosePair", () => {
+  const runs = ["a1", "b1", "b2", "a2", "c"].map((name) => ({ name }));
+  const chosen = (first: string | null, second: string | null, list = runs) =>
+    choosePair(list, first, second, (a, b) => a.name[0] === b.name[0])?.map(({ name }) => name);
+
+  it.each([
+    ["the first two that can be compared", null, null, ["a1", "a2"]],
+    ["a chosen run and one like it", "b1", null, ["b1", "b2"]],
+    ["a chosen run and one like it before it", "b2", null, ["b2", "b1"]],
+    ["a chosen run that nothing compares with, and the next", "c", null, ["c", "a1"]],
+    ["two chosen runs, whether they can be compared or not", "c", "b1", ["c", "b1"]],
+    ["what there is where a chosen run is gone", "x", "y", ["a1", "a2"]],
+    ["no run with itself", "b1", "b1", ["b1", "b2"]],
+  ])("is %s", (_, first, second, expected) => {
+    expect(chosen(first, second)).toEqual(expected);
+  });
+
+  it("is the first two where none can be compared, and none of a single run", () => {
+    expect(chosen(null, null, [runs[0], runs[1], runs[4]])).toEqual(["a1", "b1"]);
+    expect(chosen(null, null, [runs[0]])).toBeUndefined();
   });
 });
 

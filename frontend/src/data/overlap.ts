@@ -47,6 +47,21 @@ export function pairOf(answer: OverlapAnswer, first: string, second: string): Ov
   return answer.pairs.find((pair) => (pair.a === i && pair.b === j) || (pair.a === j && pair.b === i)) ?? null;
 }
 
+/** The pair of the chosen runs; who isn't chosen is the first that the other can be compared with, if there is one. */
+export function choosePair<T extends { name: string }>(
+  runs: readonly T[],
+  first: string | null,
+  second: string | null,
+  comparable: (a: T, b: T) => boolean,
+): [T, T] | null {
+  if (runs.length < 2) return null;
+  const following = (run: T) => [...runs, ...runs].slice(runs.indexOf(run) + 1, runs.indexOf(run) + runs.length);
+  const partner = (run: T) => following(run).find((other) => comparable(run, other));
+  const a = runs.find(({ name }) => name === first) ?? runs.find(partner) ?? runs[0];
+  const b = runs.find((run) => run !== a && run.name === second);
+  return [a, b ?? partner(a) ?? following(a)[0]];
+}
+
 /** The runs that differ most, of all pairs or of those with a run; null where no two are known to differ. */
 export function mostDifferent({ pairs, runs }: OverlapAnswer, run: string | null): [string, string] | null {
   let least: OverlapPair | null = null;
@@ -61,6 +76,10 @@ export function mostDifferent({ pairs, runs }: OverlapAnswer, run: string | null
 
 /** What is counted: "remaining weights". */
 export const setText = (unit: Unit, mask: MaskKind): string => `${mask === "kept" ? "remaining" : "trainable"} ${unit}`;
+
+/** The title of what each run keeps: "Weights remaining" */
+export const shareTitle = (unit: Unit, mask: MaskKind): string =>
+  `${unit === "channels" ? "Channels" : "Weights"} ${mask === "kept" ? "remaining" : "trainable"}`;
 
 /** Why two runs can't be compared. */
 export const REASONS: Record<NonNullable<OverlapPair["reason"]>, string> = {

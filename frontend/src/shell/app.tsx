@@ -73,7 +73,7 @@ function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: string[] 
       </p>
       <CopyLines lines={LINES} what="three lines" />
       <p>
-        Then start TensorBoard with <code>--logdir runs</code> or reload it.{" "}
+        Then start TensorBoard with <code>--logdir runs</code>. This page looks for data every 10 seconds.{" "}
         {otherRuns > 0
           ? `TensorBoard found ${plural(otherRuns, "run")} here, none with PastNet data.`
           : "TensorBoard found no runs in this log directory."}
@@ -101,8 +101,8 @@ function Shown() {
 /** Shown instead of each view. */
 const NoRecords = () => (
   <p class="message">
-    Nothing is recorded yet. The first record is made after every= training steps and is on disk two seconds later. Then
-    reload TensorBoard (top right), or wait until it reloads.
+    Nothing is recorded yet. The first record is made after every= training steps and is on disk two seconds later. This
+    page looks for data every 10 seconds.
   </p>
 );
 

@@ -2,15 +2,16 @@
 
 import { computed } from "@preact/signals";
 import { formatCount, formatShare } from "../data/format";
-import { formatOverlap, type LayerOverlaps, numbersText, pairOf, readLayerOverlaps } from "../data/overlap";
+import { choosePair, formatOverlap, type LayerOverlaps, numbersText, pairOf, readLayerOverlaps } from "../data/overlap";
 import type { Unit } from "../data/urlstate";
 import { type OverlapColumns, readOverlapColumns } from "../draw/difference";
 import { type Ask, fetchOverlap, fetchOverlapLayers } from "../server/fetch";
 import type { LayerInfo, OverlapAnswer, OverlapPair } from "../server/types";
+import { sameOrigin } from "./baseline";
 import { cursor } from "./cursor";
 import { type Resource, resource } from "./resource";
-import { chosenRun, layerIn, listedLayers, type Run, shownRuns } from "./runs";
-import { layerId, maskKind, other, page, unit, update, zoom } from "./store";
+import { layerIn, listedLayers, type Run, shownRuns } from "./runs";
+import { layerId, maskKind, other, page, runName, unit, update, zoom } from "./store";
 
 /** The route compares as many at most. */
 export const MOST_RUNS = 32;
@@ -19,14 +20,10 @@ export type Pair = readonly [Run, Run];
 
 export const comparedRuns = computed(() => shownRuns.value.slice(0, MOST_RUNS));
 
-/** A and B: the chosen ones, else the first two; null where there aren't two. */
-export const pairRuns = computed<[Run, Run] | null>(() => {
-  const list = comparedRuns.value;
-  const a = chosenRun(list);
-  if (!a || list.length < 2) return null;
-  const b = list.find((run) => run !== a && run.name === other.value);
-  return [a, b ?? list[(list.indexOf(a) + 1) % list.length]];
-});
+/** A and B: the chosen ones, else the first two that can be compared, or the first two; null where there aren't two. */
+export const pairRuns = computed<Pair | null>(() =>
+  choosePair(comparedRuns.value, runName.value, other.value, sameOrigin),
+);
 
 /** The layers that A or B has and the filter lets through: those that J and K walk. */
 export const pairLayers = computed<LayerInfo[]>(() =>

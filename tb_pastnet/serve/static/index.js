@@ -1,1 +1,1 @@
-import("./page-TLWVQCTC.js");import("./chunk-JX3NGFPT.js");import("./chunk-YDEZULUW.js");import("./chunk-54SZNAG5.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-TLWVQCTC.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-JN3KCJCX.js");import("./chunk-DKUXCSVM.js");import("./chunk-OB476BPI.js");import("./chunk-OFJKAJ3C.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-JN3KCJCX.js");async function t(){(await n).show(e)}export{t as render};

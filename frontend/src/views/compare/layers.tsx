@@ -1,7 +1,7 @@
 /** Overlap of the chosen pair by layer and step; of runs without a common origin, the shares that each keeps. */
 
 import { formatCount } from "../../data/format";
-import { formatOverlap, setText } from "../../data/overlap";
+import { formatOverlap, setText, shareTitle } from "../../data/overlap";
 import type { OverlapColumns } from "../../draw/difference";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
@@ -23,7 +23,7 @@ import {
 import { layerFilter, tables, update } from "../../state/store";
 
 const NAMES = 108;
-const NUMBERS = 74;
+const NUMBERS = 86;
 const AXIS = 24;
 
 const countText = (value = Number.NaN) => (Number.isNaN(value) ? "–" : formatCount(value));
@@ -186,7 +186,9 @@ export function LayersPanel({ pair }: { pair: Pair }) {
   return (
     <div class="laps-part">
       <div class="panel-line">
-        <h1>{comparable ? "By layer and step" : "Weights remaining, by layer and step"}</h1>
+        <h1>
+          {drawn && !comparable ? `${shareTitle(drawn.header.unit, drawn.header.mask)} by layer` : "By layer and step"}
+        </h1>
         <span class="sub" aria-hidden="true">
           <Marker color={a.color} shape={a.shape} size={9} /> {comparable ? "vs" : "above,"}{" "}
           <Marker color={b.color} shape={b.shape} size={9} /> {comparable ? "/ by chance" : "below"}

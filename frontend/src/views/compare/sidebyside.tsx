@@ -255,7 +255,7 @@ function Pictures(sides: Sides) {
     <>
       <Sized class="sides">
         {(size) => {
-          const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 52) };
+          const sized = { sides, width: Math.floor((size.width - 28) / 3), height: Math.max(160, size.height - 66) };
           return (
             <>
               <Side {...sized} side={0} />

@@ -11,6 +11,7 @@ import { makeRaster } from "../../draw/raster";
 import { Canvas, usePrepared } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
 import { Button, Icon, Select } from "../../parts/widgets";
+import { stepText } from "../../parts/words";
 import { sparse } from "../../state/answers";
 import { blocksAt } from "../../state/at";
 import { baselineRun, differs, shownMeasure } from "../../state/baseline";
@@ -94,8 +95,8 @@ export function DotsHead() {
         <Icon name="sort" size={16} />
       </Button>
       <div class="two">
-        {base || (grouping.value.pattern ? "each marker is a group mean" : "each marker is a run")}, step{" "}
-        {formatCount(dotStep.value)}
+        {base || (grouping.value.pattern ? "each marker is a group mean" : "each marker is a run")},{" "}
+        <span>{stepText(dotStep.value)}</span>
       </div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${AXIS}px` }}>
         {ticks().map(([at, text]) => (
