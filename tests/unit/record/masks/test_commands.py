@@ -144,6 +144,22 @@ def test_any_rule_reaches_every_way_of_pruning(masks):
     assert masks.kept[BIAS].tolist() == [True, True, False]
 
 
+def test_the_path_of_a_layer_means_its_variables(masks):
+    masks.freeze("dense")
+    assert not masks.trainable[KERNEL].any()
+    assert not masks.trainable[BIAS].any()
+    masks.prune_below("dense", 2.5)
+    assert masks.kept[KERNEL].tolist() == [[False, False, True], [True, True, True]]
+    assert masks.kept[BIAS].all()
+    with pytest.raises(UnknownName, match="expected something that fits one, got 2"):
+        masks.prune("dense", np.ones((2, 3)))
+
+
+def test_a_layer_of_statistics_is_refused_with_what_freezes_it(masks):
+    with pytest.raises(InvalidArgument, match=r"got a statistic .* set layer\.trainable = False"):
+        masks.freeze("norm")
+
+
 def test_what_changes_nothing_makes_no_masks(masks):
     masks.regrow(KERNEL)
     masks.thaw(MEAN)
