@@ -80,7 +80,10 @@ def test_every_view_of_a_log_without_our_data_teaches(tmp_path: Path, others: in
         for view in VIEWS:
             text = found[view]["main"]
             assert 'pastnet.PastNetCallback("runs/a", every=10)' in text
-            assert "start TensorBoard with --logdir runs. This page looks for data every 10 seconds." in text
+            assert (
+                "start TensorBoard with --logdir runs. This page looks for data every 10 seconds."
+                in text
+            )
             assert ("TensorBoard found no runs in this log directory." in text) != bool(others)
             assert ("found 1 run here, none with PastNet data" in text) == bool(others)
         assert [found[view]["axe"] for view in looked] == [[]] * len(looked)
@@ -110,7 +113,7 @@ def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
         assert said[view]["side"] == ["no records yet"]
         assert said[view]["axe"] == []
     text = said["network"]["main"]
-    assert "The first record is made after every= training steps" in text
+    assert "The first record is made at the first step" in text
     assert "reload TensorBoard" in text
 
 

@@ -101,8 +101,8 @@ function Shown() {
 /** Shown instead of each view. */
 const NoRecords = () => (
   <p class="message">
-    Nothing is recorded yet. The first record is made after every= training steps and is on disk two seconds later. This
-    page looks for data every 10 seconds.
+    Nothing is recorded yet. The first record is made at the first step and is on disk two seconds later. This page
+    looks for data every 10 seconds.
   </p>
 );
 

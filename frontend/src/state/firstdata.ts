@@ -1,4 +1,4 @@
-/** Waits for the first records: TensorBoard doesn't reload by itself unless it is told to. */
+/** Waits for the first records: by default, TensorBoard doesn't reload by itself. */
 
 import { effect } from "@preact/signals";
 import { indexOf } from "./runs";
