@@ -111,7 +111,7 @@ def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
         assert said[view]["axe"] == []
     text = said["network"]["main"]
     assert "The first record is made after every= training steps" in text
-    assert "reload TensorBoard" in text
+    assert "This page looks for data every 10 seconds." in text
 
 
 @pytest.mark.parametrize("loader", BROWSED)
