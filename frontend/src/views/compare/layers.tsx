@@ -23,7 +23,7 @@ import {
 import { layerFilter, tables, update } from "../../state/store";
 
 const NAMES = 108;
-const NUMBERS = 86;
+const NUMBERS = 92;
 const AXIS = 24;
 
 const countText = (value = Number.NaN) => (Number.isNaN(value) ? "–" : formatCount(value));

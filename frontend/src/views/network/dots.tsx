@@ -66,7 +66,9 @@ function tipOf(row: Row, step: number): string[] {
 /** Ticks of the axis: place from 0 to 1, and text. */
 function ticks(): [number, string][] {
   if (differs.value) {
-    return differenceTicks(measure.value).map(([place, text]) => [(1 + place) / 2, text === "same" ? "0" : text]);
+    // The quarters have no room here.
+    const ticks = differenceTicks(measure.value).filter((_, i) => i % 2 === 0);
+    return ticks.map(([place, text]) => [(1 + place) / 2, text === "same" ? "0" : text]);
   }
   if (measure.value !== "delta") return [0, 0.5, 1].map((at) => [at, at === 1 ? "100%" : String(100 * at)]);
   return [
