@@ -113,13 +113,8 @@ def test_a_run_without_records_yet_tells_when_they_come(tmp_path: Path) -> None:
         assert said[view]["side"] == ["no records yet"]
         assert said[view]["axe"] == []
     text = said["network"]["main"]
-<<<<<<< HEAD
     assert "The first record is made at the first step" in text
-    assert "reload TensorBoard" in text
-=======
-    assert "The first record is made after every= training steps" in text
     assert "This page looks for data every 10 seconds." in text
->>>>>>> m-page
 
 
 @pytest.mark.parametrize("loader", BROWSED)
