@@ -262,8 +262,8 @@ def test_fewer_than_two_runs_say_what_to_do(compared: Tab) -> None:
     one, none = clean(
         compared.drive("compareFew", hidden=["ticket,other,seed", "dense,ticket,other,seed"])
     )
-    assert "one is shown. Tick another run on the left" in one["text"][0]
-    assert "none is shown" in none["text"][0]
+    assert "one is selected. Tick another run on the left" in one["text"][0]
+    assert "none is selected" in none["text"][0]
     assert (one["axe"], none["axe"]) == ([], [])
 
 

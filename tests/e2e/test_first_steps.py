@@ -80,7 +80,10 @@ def test_every_view_of_a_log_without_our_data_teaches(tmp_path: Path, others: in
         for view in VIEWS:
             text = found[view]["main"]
             assert 'pastnet.PastNetCallback("runs/a", every=10)' in text
-            assert "start TensorBoard with --logdir runs. This page looks for data every 10 seconds." in text
+            assert (
+                "start TensorBoard with --logdir runs. This page looks for data every 10 seconds."
+                in text
+            )
             assert ("TensorBoard found no runs in this log directory." in text) != bool(others)
             assert ("found 1 run here, none with PastNet data" in text) == bool(others)
         assert [found[view]["axe"] for view in looked] == [[]] * len(looked)
@@ -151,4 +154,4 @@ def test_a_killed_run_is_told_from_one_that_ended(tmp_path: Path) -> None:
         found = clean(tab.drive("sayings", views=["network"]))["network"]
     assert found["side"] == ["step 10 · no data for 2 hours", "step 10 · 10 records"]
     [note] = [text for text in found["notes"] if "no end" in text]
-    assert note.strip().startswith("killed: no end was recorded. Killed or no longer recording.")
+    assert note.strip().startswith("killed: no end was recorded: killed, or no longer recording.")
