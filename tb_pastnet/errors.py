@@ -61,7 +61,7 @@ class InvalidArgument(PastNetError, ValueError):
         >>> import tb_pastnet as pastnet
         >>> pastnet.OneShot(sparsity=2.0, step=1)
         Traceback (most recent call last):
-        tb_pastnet.errors.InvalidArgument: Could not prune ...: expected a sparsity from 0 ...
+        tb_pastnet.errors.InvalidArgument: Could not make a OneShot: expected sparsity= from 0 ...
     """
 
 
