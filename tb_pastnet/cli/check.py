@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from tb_pastnet.cli.text import account_text, counted, fit, printable, size_of, width
+from tb_pastnet.cli.text import account_text, fit, printable, size_of, width
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
 from tb_pastnet.format.block import decode_block

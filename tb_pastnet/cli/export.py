@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from tb_pastnet.cli.text import counted, printable, size_of
+from tb_pastnet.cli.text import printable, size_of
+from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument, UnwritableLog
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels, occurring

@@ -17,7 +17,8 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
-from tb_pastnet.cli.text import counted, printable, size_of
+from tb_pastnet.cli.text import printable, size_of
+from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import UnwritableLog
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK

@@ -51,9 +51,8 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     options = parser.parse_args(arguments)
     options.progress = Bars(error)
     if hasattr(out, "reconfigure"):
-        out.reconfigure(
-            errors="backslashreplace"
-        )  # a terminal without a character shows its number
+        # A terminal without a character shows its number.
+        out.reconfigure(errors="backslashreplace")
     try:
         log = _local(options.logdir)
         options.logdir = log.path

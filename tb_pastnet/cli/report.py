@@ -13,7 +13,6 @@ import numpy as np
 
 from tb_pastnet.cli.text import (
     account_text,
-    counted,
     fit,
     overhead_text,
     printable,
@@ -22,6 +21,7 @@ from tb_pastnet.cli.text import (
     width,
 )
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.tags import parse_run

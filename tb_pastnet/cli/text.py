@@ -76,11 +76,6 @@ def size_of(count: float) -> str:
     return f"{count:,.1f} GB"
 
 
-def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """A number and what it counts."""
-    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
-
-
 def account_text(account: Account) -> str:
     """An account in words, without what is 0."""
     parts = [f"{n:,} {name}" for name, n in asdict(account).items() if n and name != "offered"]

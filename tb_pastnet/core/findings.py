@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import FROZEN, PRUNED, SETTLED
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import CAUSES, between
 
 KINDS = (
@@ -148,7 +149,7 @@ def _violations(run: RunFacts) -> Iterator[Finding]:
         since, until = first.first_step, max(violated.last_step for violated in group)
         when = f"since step {since:,}" if until == run.last_step else between(since, until)
         text = (
-            f"{_counted(channels, 'channel')} of {_named(layers)} changed while frozen or pruned, "
+            f"{counted(channels, 'channel')} of {_named(layers)} changed while frozen or pruned, "
             f"{when}. Likely cause: {CAUSES.get(cause, cause)}"
         )
         yield Finding(
@@ -164,7 +165,7 @@ def _lost(run: RunFacts) -> Iterator[Finding]:
         ("dropped", account.dropped, "were dropped: the disk was too slow"),
     ):
         if count:
-            text = f"{count:,} of {_counted(account.offered, 'record')} {why}"
+            text = f"{count:,} of {counted(account.offered, 'record')} {why}"
             yield Finding(kind, run.name, (), None, None, count, text, shown_run=run.name)
 
 
@@ -194,7 +195,7 @@ def _states(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
         channels = sum(count for _, count in group)
         names = _named([layer.id for layer in members])
         total = sum(layer.channels for layer in members)
-        who = names if complete else f"{channels:,} of {_counted(total, 'channel')} of {names}"
+        who = names if complete else f"{channels:,} of {counted(total, 'channel')} of {names}"
         text = _SENTENCES[kind].format(who=who, since=f"{since:,}")
         yield _layers_finding(kind, run, members, since, channels, text)
 
@@ -283,7 +284,3 @@ def _named(names: Iterable[str], noun: str = "layer") -> str:
     if len(shown) < len(listed):
         return f"{', '.join(shown)} and {len(listed) - len(shown)} more {noun}s"
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else noun + 's'}"

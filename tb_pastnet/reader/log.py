@@ -21,6 +21,7 @@ import numpy as np
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.channel_states import THRESHOLD
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.findings import Finding
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
@@ -83,7 +84,7 @@ class Run:
         ...         recorder.record(step)
         >>> run = pastnet.read(logdir).runs["."]
         >>> run
-        Run('.', 3 records, steps 1 to 3, 1 layers)
+        Run('.', 3 records, steps 1 to 3, 1 layer)
         >>> run.account.offered, run.violations
         (3, ())
     """
@@ -241,8 +242,8 @@ class Run:
     def __repr__(self) -> str:
         steps = self._reader.run.axis.steps
         span = f", steps {steps[0]:,} to {steps[-1]:,}" if len(steps) else ""
-        layers = len(self._reader.run.layers)
-        return f"Run({self.name!r}, {len(steps):,} records{span}, {layers:,} layers)"
+        layers = counted(len(self._reader.run.layers), "layer")
+        return f"Run({self.name!r}, {counted(len(steps), 'record')}{span}, {layers})"
 
     def _repr_html_(self) -> str:
         return run_html(self)
@@ -272,7 +273,7 @@ class Log(Mapping[str, Run]):
         ...         recorder.record(step)
         >>> print(pastnet.read(logdir))
         Log('...', 1 run)
-          Run('.', 3 records, steps 1 to 3, 1 layers)
+          Run('.', 3 records, steps 1 to 3, 1 layer)
     """
 
     def __init__(self, logdir: str | os.PathLike[str], progress: Progress = unseen) -> None:
@@ -361,8 +362,7 @@ class Log(Mapping[str, Run]):
         return stacked(tables, "run") if tables else to_dataframe({})
 
     def __repr__(self) -> str:
-        runs = f"{len(self.runs)} run{'' if len(self.runs) == 1 else 's'}"
-        lines = [f"Log({self.logdir!r}, {runs})"]
+        lines = [f"Log({self.logdir!r}, {counted(len(self.runs), 'run')})"]
         lines += [f"  {run!r}" for run in self.runs.values()]
         if not (self.runs or self.warnings):
             lines.append("  no run: give the directory that training wrote to, or one above it")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tb_pastnet.core.checks import is_whole
+from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.overlap_sets import UNITS
@@ -87,7 +88,7 @@ class Overlap:
 
     def __repr__(self) -> str:
         if self.reason is None:
-            layers = f"{len(self.layers):,} layer{'' if len(self.layers) == 1 else 's'}"
+            layers = counted(len(self.layers), "layer")
             result = f"{self.overlap:.2f}, by chance {self.chance:.2f}, {layers}"
         else:
             result = f"not comparable, {REASONS[self.reason]}"

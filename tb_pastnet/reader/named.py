@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.names import resolve
 
 Thing = TypeVar("Thing")
@@ -60,7 +61,7 @@ class Named(Mapping[str, Thing]):
     def __repr__(self) -> str:
         names = [repr(name) for name in islice(self._things, _SHOWN)]
         names += ["…"] if len(self) > _SHOWN else []
-        return f"{len(self):,} {self._kind}{'' if len(self) == 1 else 's'}: {', '.join(names)}"
+        return f"{counted(len(self), self._kind)}: {', '.join(names)}"
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self._things)

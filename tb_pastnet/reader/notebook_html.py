@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tb_pastnet.core.channel_states import NAMES, STATE, States
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.html_table import Markup, html_table
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.colours import LIGHT
@@ -29,8 +30,7 @@ def log_html(log: Log) -> str:
         (run.name, len(run.steps), _span(run.steps), len(run.layers), _channels(run), _end(run))
         for run in log.runs.values()
     ]
-    count = f"{len(rows):,} run{'' if len(rows) == 1 else 's'}"
-    return html_table(f"{log.logdir}: {count}", head, rows, log.warnings)
+    return html_table(f"{log.logdir}: {counted(len(rows), 'run')}", head, rows, log.warnings)
 
 
 def run_html(run: Run) -> str:

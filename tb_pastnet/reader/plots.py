@@ -22,6 +22,7 @@ from tb_pastnet.core.channel_states import (
 )
 from tb_pastnet.core.channel_states import NONFINITE as NONFINITE_BIT
 from tb_pastnet.core.channel_states import VIOLATED as VIOLATED_BIT
+from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.reader import pixels
 from tb_pastnet.reader.arrays import Floats, Integers
@@ -85,8 +86,7 @@ def plot_run(
     axes.set_yticks(centres, labels, fontsize=size, parse_math=False)
     axes.set_ylim(len(rows) - _GAP, 0)
     for row, centre in zip(rows, centres, strict=True):
-        number = figures.channels[row]
-        channels = f"{number:,} channel{'' if number == 1 else 's'}"
+        channels = counted(figures.channels[row], "channel")
         axes.text(1.008, centre, channels, transform=axes.get_yaxis_transform(),
                   va="center_baseline", fontsize=size, color=theme.muted)  # fmt: skip
     for spine in axes.spines.values():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import CAUSES, Violation
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER, Failures
@@ -65,9 +66,8 @@ def check(wish: object) -> None:
 def _line(violations: Sequence[Violation]) -> str:
     """A line about violations of one variable and cause."""
     first = violations[0]
-    count = len(violations)
-    channels = f"{count:,} channel{'' if count == 1 else 's'}"
     return (
-        f"{channels} of {first.variable} changed while frozen or pruned, first seen at step "
-        f"{first.first_step:,}. Likely cause: {CAUSES.get(first.cause, first.cause)}."
+        f"{counted(len(violations), 'channel')} of {first.variable} changed while frozen or "
+        f"pruned, first seen at step {first.first_step:,}. Likely cause: "
+        f"{CAUSES.get(first.cause, first.cause)}."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from tb_pastnet.core.counted import counted
 from tb_pastnet.format.overhead import Overhead
 
 
@@ -23,8 +24,8 @@ def summary_line(
         >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
         'PastNet: 1 record, no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
     """  # noqa: E501 - a line in a terminal
-    parts = [_counted(records, "record")]
-    parts.append(f"{_counted(violations, 'violation')}" if violations else "no violations")
+    parts = [counted(records, "record")]
+    parts.append(counted(violations, "violation") if violations else "no violations")
     if sparsity > 0:
         parts.append(f"sparsity {sparsity:.1%}")
     if overhead.training > 0:
@@ -40,10 +41,6 @@ def nothing_recorded(logdir: str, steps: int, every: int) -> str:
         'No record in runs/a: the training made 6 steps, but every=10. Use a smaller every=.'
     """
     return (
-        f"No record in {logdir}: the training made {_counted(steps, 'step')}, but every={every}. "
+        f"No record in {logdir}: the training made {counted(steps, 'step')}, but every={every}. "
         f"Use a smaller every=."
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

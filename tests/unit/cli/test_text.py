@@ -30,9 +30,6 @@ def test_names_stand_to_the_left_and_numbers_to_the_right() -> None:
 
 def test_numbers_for_people() -> None:
     assert [text.size_of(size) for size in (999, 1234, 5_600_000)] == ["999 B", "1.2 kB", "5.6 MB"]
-    assert text.counted(1, "record") == "1 record"
-    assert text.counted(2000, "record") == "2,000 records"
-    assert text.counted(0, "entry", "entries") == "0 entries"
 
 
 def test_an_account_and_an_overhead_in_words() -> None:

@@ -1,0 +1,13 @@
+"""A number and what it counts, as text."""
+
+from __future__ import annotations
+
+
+def counted(count: int, noun: str) -> str:
+    """For example "1 record", "2,000 records".
+
+    Example:
+        >>> counted(1, "record"), counted(2000, "record")
+        ('1 record', '2,000 records')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
