@@ -24,7 +24,7 @@ from tools import (
     prose,
     selection,
 )
-from tools.reach import NODE, Tree
+from tools.reach import BLOCKED, NODE, Tree
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
 
 TEXT = """\
@@ -166,7 +166,7 @@ def test_fast(options: Sequence[str]) -> int:
     session, chosen = Session(small=True), selection.fast(Tree())
     say(f"{len(chosen.files)} files of tests need neither TensorFlow nor a browser.")
     say(f"{chosen.left_out} that do, or that show the system as a whole, are left out.")
-    env = session.env | {"PASTNET_WITHOUT": "tensorflow keras"}
+    env = session.env | BLOCKED
     crowd = selection.processes(chosen.files, waiting=False)
     quick = "--hypothesis-profile=fast"
     return run(session.pytest(quick, *crowd, *chosen.files, *options), env)

@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from tools.reach import Tree
+from tools.reach import BLOCKED, Tree
 from tools.steps import ROOT, demand, quiet, say
 
 ROOMS = ("core", "format", "reader", "record/audit")
@@ -131,7 +131,7 @@ def lives(mutant: Mutant, copy: Path, tests: Sequence[str], most: int) -> bool:
     """Whether tests pass within some seconds in a copy of the repository with the mutant in it."""
     place = copy / mutant.path
     place.write_text(mutant.source, "utf-8")
-    env = os.environ | {"PYTHONPATH": str(copy), "PASTNET_WITHOUT": "tensorflow keras"}
+    env = os.environ | BLOCKED | {"PYTHONPATH": str(copy)}
     # Bytecode of a mutant passes for that of another of the same second and size.
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     pytest = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]

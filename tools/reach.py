@@ -18,8 +18,13 @@ from pathlib import Path
 from tools.steps import ROOT
 
 PACKAGES = ("tb_pastnet", "tests", "tools", "demo", "benchmarks")
-FRAMEWORKS = {"tensorflow", "keras", "h5py", "sklearn", "torch", "jax", "flax", "optax"}
+FRAMEWORKS = {
+    *("tensorflow", "keras", "h5py", "sklearn"),
+    *("torch", "lightning", "transformers", "jax", "flax", "optax"),
+}
 """Packages that `dev.py test --fast` doesn't need; the demo's digits are only for training."""
+BLOCKED = {"PASTNET_WITHOUT": " ".join(sorted(FRAMEWORKS))}
+"""The environment of tests that show that they need none of them."""
 NODE = "(for Node)"
 """Means Node and the browser, if a file starts a program for them."""
 
@@ -231,12 +236,14 @@ class Tree:
     @cached_property
     def tests(self) -> list[Path]:
         """Files that pytest collects: those of tests, and modules with an example."""
-        return [
-            path
-            for path, told in self._mentions.items()
-            if (path.name.startswith("test_") and self._below(path, "tests"))
-            or (self._below(path, "tb_pastnet") and any(">>>" in text for text in told.texts))
-        ]
+        return [path for path in self._mentions if self._is_collected(path)]
+
+    def _is_collected(self, path: Path) -> bool:
+        if path.name.startswith("test_"):
+            return self._below(path, "tests")
+        if path.name == "__init__.py" or not self._below(path, "tb_pastnet"):
+            return False
+        return any(">>>" in text for text in self._mentions[path].texts)
 
     def reached(self, path: Path) -> frozenset[Path]:
         """All files that a file reaches, itself among them."""

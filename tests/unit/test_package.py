@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import re
 import subprocess
 import sys
@@ -53,6 +55,13 @@ def test_the_public_surface_is_all():
     assert set(dir(pastnet)) == {*pastnet.__all__, "__version__"}
     for name in pastnet.__all__:
         assert getattr(pastnet, name) is getattr(pastnet, name)
+
+
+@pytest.mark.parametrize("package", ["", ".jax", ".numpy", ".torch", ".v1"])
+def test_the_example_of_a_package_holds(package):
+    results = doctest.testmod(importlib.import_module(f"tb_pastnet{package}"))
+    assert results.attempted > 0
+    assert results.failed == 0
 
 
 def test_a_name_that_is_not_public_is_refused():
