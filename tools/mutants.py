@@ -119,10 +119,10 @@ def judged() -> set[str]:
 
 def tests_of(tree: Tree, path: str) -> tuple[list[str], list[str]]:
     """The files of tests that reach a module: those named after it, and all, nearest first."""
-    module = ROOT / path
+    module = tree.root / path
     reaching = [test for test in tree.tests if tree.is_fast(test) and module in tree.reached(test)]
     reaching.sort(key=lambda test: len(tree.reached(test)))
-    names = [test.relative_to(ROOT).as_posix() for test in reaching]
+    names = [test.relative_to(tree.root).as_posix() for test in reaching]
     own = [name for name in names if Path(name).stem.startswith(f"test_{module.stem}")]
     return own or names[:3], names
 

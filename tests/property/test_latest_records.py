@@ -14,10 +14,11 @@ import tb_pastnet as pastnet
 from tb_pastnet.reader.log import Run
 from tb_pastnet.reader.overview import Overview
 from tests.commands import command
+from tests.examples import examples
 from tests.generated_logs import DAMAGED, WHOLE, Made
 
 pytestmark = pytest.mark.promise("read_back")
-SOME = settings(max_examples=30, suppress_health_check=list(HealthCheck))
+SOME = settings(examples(0.6), suppress_health_check=list(HealthCheck))
 BY_RECORD = (
     "steps", "moving", "reactivated", "settled", "frozen", "pruned",
     "violated", "nonfinite", "mean_delta", "pruned_weights", "sparsity",

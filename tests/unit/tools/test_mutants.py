@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tools import mutants
@@ -19,10 +21,23 @@ def test_what_isnt_python_is_no_program() -> None:
     assert mutants.meaning("def f(&): pass") is None
 
 
-def test_tests_named_after_a_module_come_first() -> None:
-    own, reaching = mutants.tests_of(Tree(), "tb_pastnet/core/decay.py")
-    assert own[0] == "tests/unit/core/test_decay.py"
-    assert {*own} < {*reaching}
+def test_tests_named_after_a_module_come_first(tmp_path: Path) -> None:
+    files = {
+        "tb_pastnet/decay.py": "RATE = 1",
+        "tb_pastnet/log.py": "from tb_pastnet import decay",
+        "tb_pastnet/net.py": "import keras",
+        "tests/unit/test_decay.py": "from tb_pastnet import decay",
+        "tests/unit/test_decay_of_runs.py": "from tb_pastnet import log",
+        "tests/unit/test_log.py": "from tb_pastnet import log",
+        "tests/unit/test_decay_of_networks.py": "from tb_pastnet import decay, net",
+        "tests/unit/test_other.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    own, reaching = mutants.tests_of(Tree(tmp_path), "tb_pastnet/decay.py")
+    assert own == ["tests/unit/test_decay.py", "tests/unit/test_decay_of_runs.py"]
+    assert {*reaching} == {*own, "tests/unit/test_log.py"}
 
 
 def test_each_judgement_is_of_a_line_that_is_there_and_says_why() -> None:
