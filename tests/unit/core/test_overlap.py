@@ -35,7 +35,7 @@ numbers = st.integers(0, 3000) | st.integers(0, 40)
 
 
 @given(numbers, st.data())
-@examples(40)
+@examples(10)
 def test_chance_is_the_mean_under_the_hypergeometric_distribution(size: int, data: Any) -> None:
     one, other = (min(data.draw(numbers), size) for _ in "ab")
     found, right = float(overlap.by_chance(one, other, size)), mean_overlap([(one, other, size)])
@@ -75,7 +75,7 @@ def test_layers_joined_are_their_sums(layers: list[np.ndarray]) -> None:
 
 
 @given(st.lists(st.tuples(*3 * [st.integers(0, 30)]), max_size=4))
-@examples(40)
+@examples(10)
 def test_by_chance_each_layer_is_drawn_by_itself(layers: list[tuple[int, int, int]]) -> None:
     layers = [(min(a, n), min(b, n), n) for a, b, n in layers]
     chance = overlap.ByChance((2,))
