@@ -8,6 +8,7 @@ of programs in strings, and of Python in the documents that a test runs), module
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ BLOCKED = {"PASTNET_WITHOUT": " ".join(sorted(FRAMEWORKS))}
 """The environment of tests that show that they need none of them."""
 NODE = "(for Node)"
 """Means Node and the browser, if a file starts a program for them."""
+
+_SILENT = {*PACKAGES, "frontend", "src"}
+"""Folders whose names say too little."""
 
 LAZY = "_HOMES"
 """What a package calls its table of lazy names."""
@@ -270,15 +274,22 @@ class Tree:
         """Whether a file of tests needs neither a framework nor a browser."""
         return not self.outside(path) & {*FRAMEWORKS, NODE}
 
-    def names(self, path: Path, other: Path) -> bool:
-        """Whether a file, or one that it reaches, names one that isn't Python, or its folder."""
-        parts = other.relative_to(self.root).parts
-        words = {parts[-1], *parts[1:-1], *parts[:1]} - {*PACKAGES, "frontend", "src"}
-        return any(
-            text in words or text.endswith("/" + parts[-1])
-            for file in self.reached(path)
-            for text in self._mentions[file].texts
-        )
+    def naming(self, other: Path) -> set[Path]:
+        """The files that name one that isn't Python, or a folder that it is in."""
+        return {file for file in self._mentions if self._names(file, other)}
+
+    def _names(self, file: Path, other: Path) -> bool:
+        texts, name = self._mentions[file].texts, other.name
+        if name in texts or any(text.endswith(f"/{name}") for text in texts):
+            return True
+        # A folder is named by each name on the way from the nearest one that has both.
+        nearest = Path(os.path.commonpath([file.parent, other.parent]))
+        way = other.parent.relative_to(nearest).parts
+        for end in range(1, len(way) + 1):
+            folder = [part for part in way[:end] if part not in _SILENT]
+            if folder and (texts.issuperset(folder) or "/".join(folder) in texts):
+                return True
+        return False
 
     def _below(self, path: Path, folder: str) -> bool:
         return path.relative_to(self.root).parts[0] == folder

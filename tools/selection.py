@@ -63,7 +63,8 @@ def reaching(tree: Tree, changed: Iterable[str]) -> Chosen:
             found = {test for test in tree.tests if path in tree.reached(test)}
             files |= found - browsing if name.startswith(PACKAGE) else found
         else:
-            files |= {test for test in tree.tests if tree.names(test, path)}
+            naming = tree.naming(path)
+            files |= {test for test in tree.tests if tree.reached(test) & naming}
     if page:
         files |= browsing
     chosen = [test for test in tree.tests if everything or test in files]

@@ -52,6 +52,10 @@ TESTS = {
     "readme": ('import subprocess\nNAME = "README.md"', {"keras"}),
     "links": ('NAME = "README.md"', set()),
     "guide": ('NAME = "guide.md"', set()),
+    "folder": ('HERE = ROOT / "docs" / "start"', set()),
+    "folder_in_one": ('HERE = ROOT / "docs/start"', set()),
+    "half": ('WORD = "start"', set()),
+    "beside": ('HERE = Path(__file__).with_name("kept") / "logs"', set()),
     "browser": ("import tests.page", {NODE}),
 }
 
@@ -103,8 +107,11 @@ def test_the_fast_ones_are_those_that_need_nothing(tree):
         ("tb_pastnet/reader.py", {"imports", "lazy", "any_name", "module"}),
         ("tests/devices.py", {"fixture"}),
         ("tests/page.py", {"browser"}),  # but not of the reader that it starts
-        ("docs/guide.md", {"guide"}),
-        ("docs/other.md", set()),
+        ("docs/guide.md", {"guide", "folder"}),
+        ("docs/other.md", {"folder"}),
+        ("docs/start/first.md", {"folder", "folder_in_one"}),
+        ("tests/kept/logs/events", {"beside"}),
+        ("other/logs/events", set()),
         ("tests/conftest.py", set(TESTS)),
         ("tests/steady.py", set()),
         ("pyproject.toml", set(TESTS)),
