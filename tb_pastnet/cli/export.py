@@ -57,7 +57,9 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
         manifest = {"schema": SCHEMA, "format": options.format, "tables": entries}
         (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "ascii")
         size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
-        _appear(partial, target)
+        if target.is_dir():
+            target.rmdir()  # Windows renames onto no directory
+        partial.rename(target)
     except UnwritableLog:
         raise
     except OSError as error:
@@ -71,12 +73,6 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
     said = f"{counted(len(entries), 'table')}, {counted(rows, 'row')}, {size_of(size)}"
     out.write(f"{printable(folder)}: {said}; {MANIFEST} describes each file\n")
     return 0
-
-
-def _appear(partial: Path, target: Path) -> None:
-    if target.is_dir():
-        target.rmdir()  # Windows renames onto no directory
-    partial.rename(target)
 
 
 def _tables(runs: Sequence[Run], options: argparse.Namespace) -> Iterator[Table]:
@@ -182,16 +178,11 @@ def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) ->
         for variable in run.layers[layer].variables.values():
             if variable.id not in seen:
                 seen.add(variable.id)
-                columns = _only_occurring(variable.columns(threshold))
+                columns = {
+                    name: occurring(column) if isinstance(column, Labels) else column
+                    for name, column in variable.columns(threshold).items()
+                }
                 yield Table("channels", columns, run.name, layer, variable.id)
-
-
-def _only_occurring(columns: Columns) -> Columns:
-    """The same columns, with only the texts that occur."""
-    return {
-        name: occurring(column) if isinstance(column, Labels) else column
-        for name, column in columns.items()
-    }
 
 
 def write_csv(path: Path, columns: Columns) -> None:

@@ -1,16 +1,27 @@
-"""Text for a terminal: harmless names, columns, sizes, accounts and overhead."""
+"""What commands print: harmless names, columns, sizes, accounts and overhead; JSON."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
-
-from tb_pastnet.core.account import Account
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
 
 NARROWEST, WIDEST = 60, 120
+SHOWN = 10
+"""Entries of a list that are printed."""
+
+SCHEMA = 1
+"""Version of the JSON of `check` and `report`."""
+
+NO_RUNS = (
+    "This log contains no runs of tb_pastnet. "
+    "Pass the directory that training wrote to, or one above it."
+)
+
+Item = TypeVar("Item")
 
 
 def printable(text: str) -> str:
@@ -76,10 +87,31 @@ def size_of(count: float) -> str:
     return f"{count:,.1f} GB"
 
 
-def account_text(account: Account) -> str:
-    """An account in words, without what is 0."""
-    parts = [f"{n:,} {name}" for name, n in asdict(account).items() if n and name != "offered"]
-    return f"{account.offered:,} due" + (f": {', '.join(parts)}" if parts else "")
+def file_size(path: Path) -> int:
+    """The bytes of a file; 0 if it can't be read."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def shortened(items: Sequence[Item], line: Callable[[Item], str]) -> Iterator[str]:
+    """A line for each of the first items, and how many more there are."""
+    yield from map(line, items[:SHOWN])
+    if len(items) > SHOWN:
+        yield f"and {len(items) - SHOWN:,} more; --json lists all"
+
+
+def write_json(content: Mapping[str, Any], out: TextIO) -> None:
+    """Prints everything as JSON."""
+    json.dump({"schema": SCHEMA, **content}, out, indent=1, allow_nan=False)
+    out.write("\n")
+
+
+def account_text(account: Mapping[str, int]) -> str:
+    """The fields of an account in words, without what is 0."""
+    parts = [f"{n:,} {name}" for name, n in account.items() if n and name != "offered"]
+    return f"{account['offered']:,} due" + (f": {', '.join(parts)}" if parts else "")
 
 
 def overhead_text(cost: Mapping[str, Any]) -> str:

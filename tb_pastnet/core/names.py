@@ -100,16 +100,12 @@ class LogName(str):
 
 
 class Called(NamedTuple):
-    """What a variable may be called besides its name in the log.
+    """What a variable may be called besides its name in the log."""
 
-    Attributes:
-        shape: of the variable, by which errors tell two apart.
-        names: its paths in the framework, first the one below the root: "dense_7/kernel".
-        handles: objects that mean it: the variable itself, and the layers that it belongs to.
-    """
-
-    shape: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()  # of the variable, by which errors tell two apart
+    # its paths in the framework, first the one below the root: "dense_7/kernel"
     names: tuple[str, ...] = ()
+    # objects that mean it: the variable itself, and the layers that it belongs to
     handles: tuple[object, ...] = ()
 
 

@@ -33,19 +33,12 @@ Score = Callable[[Values, Mask], Values]
 
 
 class Prunable(NamedTuple):
-    """One variable's weights, as a rule gets them.
+    """One variable's weights, as a rule gets them."""
 
-    Attributes:
-        name: of the variable, for errors.
-        values: the weights, of any shape.
-        kept: their mask so far, of the same shape.
-        axis: how the variable splits into channels.
-    """
-
-    name: str
-    values: Values
-    kept: Mask
-    axis: ChannelAxis
+    name: str  # of the variable, for errors
+    values: Values  # the weights, of any shape
+    kept: Mask  # their mask so far, of the same shape
+    axis: ChannelAxis  # how the variable splits into channels
 
 
 Rule = Callable[..., list[Mask]]
@@ -207,15 +200,10 @@ def _in_blocks(weight: Prunable, nonzeros: int, block_size: int, score: Score) -
 
 
 class _Ranked(NamedTuple):
-    """The weights, or channels, of one variable that may be pruned.
+    """The weights, or channels, of one variable that may be pruned."""
 
-    Attributes:
-        candidates: flat, True where not pruned yet.
-        sizes: float of shape (number of candidates,), never NaN.
-    """
-
-    candidates: Mask
-    sizes: Values
+    candidates: Mask  # flat, True where not pruned yet
+    sizes: Values  # float of shape (number of candidates,), never NaN
 
 
 def _ranked(weight: Prunable, structured: bool, score: Score) -> _Ranked:

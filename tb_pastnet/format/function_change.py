@@ -40,6 +40,10 @@ RELATIVE, COSINE, DIVERGENCE, DECISIONS = range(len(MEASURES))
 LAYER, OUTPUT = "layer", "output"
 """Kinds of places."""
 
+_FLOAT32 = float(np.finfo(np.float32).max)
+# By its bits: if subnormal numbers are flushed to zero, 2.0**-149 would be zero as well.
+_SMALLEST = np.array(1, np.uint32).view(np.float32)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -68,23 +72,30 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class FunctionChange:
-    """Records of how far outputs moved, oldest first.
+    """Records of how far outputs moved, oldest first."""
 
-    Attributes:
-        inputs: the probe batch.
-        places: what was compared, layers in forward order, then outputs.
-        sequence: int64 (records,), the numbers of the records that these belong to, increasing.
-        steps: int64 (records,), strictly increasing.
-        past_steps: int64 (records,), the step of the past values.
-        values: float32 (4, records, places), see `MEASURES`.
-    """
-
-    inputs: tuple[Input, ...]
-    places: tuple[Place, ...]
+    inputs: tuple[Input, ...]  # the probe batch
+    places: tuple[Place, ...]  # what was compared, layers in forward order, then outputs
+    # int64 (records,), the numbers of the records that these belong to, increasing
     sequence: Integers
-    steps: Integers
-    past_steps: Integers
-    values: Floats
+    steps: Integers  # int64 (records,), strictly increasing
+    past_steps: Integers  # int64 (records,), the step of the past values
+    values: Floats  # float32 (4, records, places), see `MEASURES`
+
+
+def narrow(values: npt.NDArray[np.float64]) -> Floats:
+    """Rounds to float32; only zero becomes zero, and only infinity infinite.
+
+    What is smaller than float32's smallest number, or larger than its largest, becomes that number,
+    with its sign. NaN stays NaN.
+    """
+    wide = np.asarray(values, np.float64)
+    inside = np.where(np.isinf(wide), wide, np.clip(wide, -_FLOAT32, _FLOAT32))
+    with np.errstate(under="ignore"):
+        rounded = inside.astype(np.float32)
+    lost = (rounded == 0) & (wide != 0)
+    result: Floats = np.where(lost, np.copysign(_SMALLEST, rounded), rounded)
+    return result
 
 
 def encode_function_change(change: FunctionChange, *, tag: str, step: int, lineage: int) -> bytes:
