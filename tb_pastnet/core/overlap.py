@@ -9,6 +9,8 @@ hypergeometric distribution.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 
@@ -106,11 +108,8 @@ class ByChance:
 def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
     """The probability of each number of shared elements, of which there are at most `FEW`."""
     least = np.maximum(first + second - elements, 0)[..., None]
-    first, second, rest = (
-        first[..., None],
-        second[..., None],
-        (elements - first - second)[..., None],
-    )
+    rest = (elements - first - second)[..., None]
+    first, second = first[..., None], second[..., None]
     shared = least + np.arange(FEW)
     ways = np.maximum(first - shared, 0) * np.maximum(second - shared, 0)
     with np.errstate(divide="ignore"):
@@ -149,20 +148,17 @@ def count_pairs(packed: Words) -> Integers:
     return pairs
 
 
-def _table() -> npt.NDArray[np.uint8]:
+@functools.cache
+def _bit_counts() -> npt.NDArray[np.uint8]:
     """The number of ones in each 16 bits."""
-    counts = np.zeros(1, np.uint8)
-    for _ in range(16):
-        counts = np.concatenate([counts, counts + np.uint8(1)])
+    bits = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8))
+    counts: npt.NDArray[np.uint8] = bits.reshape(-1, 16).sum(axis=1, dtype=np.uint8)
     return counts
-
-
-_COUNTS = _table()
 
 
 def _set_bits_by_table(packed: Words) -> npt.NDArray[np.uint8]:
     """For NumPy before 2: the ones of each 16 bits, uint8 (..., 4 words)."""
-    return _COUNTS[np.ascontiguousarray(packed).view(np.uint16)]
+    return _bit_counts()[np.ascontiguousarray(packed).view(np.uint16)]
 
 
 # NumPy 1.26, the oldest that we support, can't count bits.

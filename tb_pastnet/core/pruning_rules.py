@@ -64,15 +64,7 @@ def below(weights: Sequence[Prunable], threshold: float, *, score: Score = magni
 
     The threshold is rounded to the weights' dtype first: a float32 weight of 0.7 is not below 0.7.
 
-    Raises:
-        InvalidArgument: the threshold isn't a finite number, or is negative.
-
-    Example:
-        >>> from tb_pastnet.core.axes import channel_axis
-        >>> axis = channel_axis(["Dense"], "kernel", (3, 1))
-        >>> w = Prunable("w", np.array([[-3.0], [0.1], [0.5]]), np.ones((3, 1), bool), axis)
-        >>> below([w], 0.5)[0][:, 0].tolist()
-        [True, False, True]
+    Raises InvalidArgument if it isn't a finite number, or is negative.
     """
     return [weight.kept & _reaches(weight, threshold, score) for weight in weights]
 
@@ -92,24 +84,11 @@ def smallest(
     largest one of each variable always stays, because pruning a whole layer would cut the network
     (Tanaka et al. 2020, arXiv:2006.05467, "layer collapse"); near 1 fewer may thus be pruned.
 
-    Args:
-        weights: of each variable.
-        sparsity: the fraction of all to prune, from 0 up to below 1. If more is already pruned,
-            nothing changes.
-        scope: "global", the smallest of all variables together, or "layer", of each variable
-            separately.
-        structured: whether whole channels are pruned; `sparsity` is then the fraction of channels.
-        score: the size of a weight or channel.
+    If more is already pruned, nothing changes. If `structured`, whole channels are pruned, and the
+    sparsity is a fraction of channels. The scope is "global", the smallest of all variables
+    together, or "layer", of each variable separately.
 
-    Raises:
-        InvalidArgument: the sparsity isn't a number in range, or the scope is another word.
-
-    Example:
-        >>> from tb_pastnet.core.axes import channel_axis
-        >>> axis = channel_axis(["Dense"], "kernel", (2, 2))
-        >>> w = Prunable("w", np.array([[0.1, -0.4], [0.3, 0.2]]), np.ones((2, 2), bool), axis)
-        >>> smallest([w], 0.5)[0].tolist()
-        [[False, True], [True, False]]
+    Raises InvalidArgument if the sparsity isn't from 0 up to below 1, or the scope another word.
     """
     share = check_sparsity(sparsity)
     if scope not in SCOPES:
@@ -140,15 +119,7 @@ def blocks(
     sums over, see `mask_input.reduction_axes`; those that are already sparser stay as they are.
     Among equal weights the first of a block is pruned first; NaN and infinity count as largest.
 
-    Raises:
-        InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
-
-    Example:
-        >>> from tb_pastnet.core.axes import channel_axis
-        >>> axis = channel_axis(["Dense"], "kernel", (4, 1))
-        >>> values = np.array([[0.4], [-0.3], [0.1], [0.2]])
-        >>> blocks([Prunable("w", values, np.ones((4, 1), bool), axis)], 2, 4)[0][:, 0].tolist()
-        [True, True, False, False]
+    Raises InvalidArgument if N isn't from 1 to M, or M doesn't divide the number of inputs.
     """
     return [_in_blocks(weight, nonzeros_per_block, block_size, score) for weight in weights]
 

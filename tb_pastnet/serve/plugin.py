@@ -13,9 +13,8 @@ from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.explain import explaining_module
 from tb_pastnet.serve.http.answers import Answer, NotModified, answer
-from tb_pastnet.serve.http.failures import not_found, shown
 from tb_pastnet.serve.http.parameters import Query
-from tb_pastnet.serve.http.web import Handler, WsgiApp, application
+from tb_pastnet.serve.http.web import Handler, WsgiApp, application, not_found, shown
 from tb_pastnet.serve.routes import ROUTES
 
 PAGE = "/index.js"

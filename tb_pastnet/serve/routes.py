@@ -35,8 +35,8 @@ from tb_pastnet.serve.http.answers import (
     csv_answer,
     json_answer,
 )
-from tb_pastnet.serve.http.failures import bad_request, not_found, shown
 from tb_pastnet.serve.http.parameters import MOST_LISTED, Query
+from tb_pastnet.serve.http.web import bad_request, not_found, shown
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""

@@ -18,7 +18,7 @@ from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.figures import StepSpan
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import RunReader, Store
-from tb_pastnet.serve.http.failures import bad_request, not_found, shown
+from tb_pastnet.serve.http.web import bad_request, not_found, shown
 
 Arguments = MultiDict[str, str]
 

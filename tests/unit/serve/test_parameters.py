@@ -9,8 +9,8 @@ from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import NO_AXIS, SINK, CatalogRun
 from tb_pastnet.reader.store import Store
-from tb_pastnet.serve.http.failures import Failure
 from tb_pastnet.serve.http.parameters import Query
+from tb_pastnet.serve.http.web import Failure
 from tests.providers import CALLER, MemoryProvider
 
 KERNEL = VariableEntry("c/kernel", "c", "kernel", "kernel", (3, 4), "float32", "-1", True, 4, 3)
