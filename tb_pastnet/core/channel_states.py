@@ -242,11 +242,7 @@ class LatestStates:
     """
 
     def __init__(
-        self,
-        widths: Integers,
-        kernels: Flags,
-        follows: Flags,
-        threshold: float = THRESHOLD,
+        self, widths: Integers, kernels: Flags, follows: Flags, threshold: float = THRESHOLD
     ) -> None:
         self._widths, self._kernels = widths, kernels
         self._starts = np.cumsum(widths) - widths

@@ -80,7 +80,7 @@ def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
 
 
 def supersede(
-    lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None] | None = None
+    lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None]
 ) -> list[Flags]:
     """Marks the records that still count, as bool (records,) for each lineage: False = superseded.
 
@@ -89,9 +89,7 @@ def supersede(
     block of a variable is unreadable.
     """
     order = sorted(range(len(lineages)), key=lambda i: lineages[i][:2])
-    firsts = [int(lineages[i][2][0]) if len(lineages[i][2]) else None for i in order]
-    if starts is not None:
-        firsts = [_earlier(first, starts[i]) for first, i in zip(firsts, order, strict=True)]
+    firsts = [_first_step(lineages[i][2], starts[i]) for i in order]
     keep: list[Flags] = [np.ones(0, bool)] * len(lineages)
     for i, cut in zip(order, first_steps_after(firsts), strict=True):
         steps = lineages[i][2]
@@ -99,5 +97,6 @@ def supersede(
     return keep
 
 
-def _earlier(first: int | None, second: int | None) -> int | None:
-    return min((step for step in (first, second) if step is not None), default=None)
+def _first_step(steps: Integers, start: int | None) -> int | None:
+    candidates = (*steps[:1].tolist(), start)
+    return min((step for step in candidates if step is not None), default=None)
