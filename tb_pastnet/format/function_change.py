@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -124,37 +124,27 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
     reader = varint.Reader(unseal(message, Kind.FUNCTION, tag=tag, step=step, lineage=lineage))
     data = json_payload.unpack(reader.take(reader.number(limits.MAX_MESSAGE)))
     with json_payload.expecting("a complete probe"):
-        measures, change = _head(data)
-    shape = len(measures), len(change.steps), len(change.places)
+        measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
+        inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
+        places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
+        if len(set(measures)) < len(measures) or _twice(places):
+            raise ValueError("a measure or a place is there twice")
+        sequence = _numbers(data["sequence"], natural)
+        steps, past_steps = (_numbers(data[key], _step) for key in ("steps", "past_steps"))
+    shape = len(measures), len(steps), len(places)
     if not 0 < math.prod(shape) <= limits.MAX_VALUES:
         raise varint.damaged("records of reasonable size", " x ".join(map(str, shape)) + " values")
-    if not len(change.sequence) == len(change.steps) == len(change.past_steps):
+    if not len(sequence) == len(steps) == len(past_steps):
         raise varint.damaged("a step of each record", "more of one than of another")
-    if not (varint.increase(change.sequence) and varint.increase(change.steps)):
+    if not (varint.increase(sequence) and varint.increase(steps)):
         raise varint.damaged("increasing steps", "steps that go back")
     raw = planes.inflate(reader.take(reader.left), 4 * math.prod(shape))
-    return replace(change, values=_by_measure(measures, np.frombuffer(raw, "<f4").reshape(shape)))
+    values = _by_measure(measures, np.frombuffer(raw, "<f4").reshape(shape))
+    return FunctionChange(inputs, places, sequence, steps, past_steps, values)
 
 
-def _head(data: Mapping[str, Any]) -> tuple[list[str], FunctionChange]:
-    """The stored measures, and the records without their values."""
-    measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
-    inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
-    places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
-    if len(set(measures)) < len(measures) or _twice(places):
-        raise ValueError("a measure or a place is there twice")
-    sequence, steps, past_steps = (
-        _items(data[key], limits.MAX_RECORDS) for key in ("sequence", "steps", "past_steps")
-    )
-    change = FunctionChange(
-        inputs,
-        places,
-        np.array([natural(number) for number in sequence], np.int64),
-        np.array([_step(number) for number in steps], np.int64),
-        np.array([_step(number) for number in past_steps], np.int64),
-        np.zeros(0, np.float32),
-    )
-    return measures, change
+def _numbers(value: Any, read: Callable[[Any], int]) -> Integers:
+    return np.array([read(number) for number in _items(value, limits.MAX_RECORDS)], np.int64)
 
 
 def _items(value: Any, most: int) -> list[Any]:
