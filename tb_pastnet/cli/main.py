@@ -11,8 +11,7 @@ from difflib import get_close_matches
 from typing import TextIO
 
 from tb_pastnet import __version__
-from tb_pastnet.cli.progress import Bars
-from tb_pastnet.cli.text import printable
+from tb_pastnet.cli.text import Bars, printable
 from tb_pastnet.errors import PastNetError
 
 WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130

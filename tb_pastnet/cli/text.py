@@ -1,11 +1,12 @@
-"""What commands print: harmless names, columns, sizes, accounts and overhead; JSON."""
+"""What commands print: harmless names, columns, sizes, accounts, overhead, progress; JSON."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -20,6 +21,11 @@ NO_RUNS = (
     "This log contains no runs of tb_pastnet. "
     "Pass the directory that training wrote to, or one above it."
 )
+
+DELAY = 2.0
+"""Seconds before a bar is shown."""
+
+_LONGEST = 40
 
 Item = TypeVar("Item")
 
@@ -125,3 +131,28 @@ def overhead_text(cost: Mapping[str, Any]) -> str:
 
 def _seconds(count: float) -> str:
     return f"{count:,.0f} s" if count >= 100 else f"{count:.2g} s"
+
+
+class Bars:
+    """Shows a bar on a stream where that is a terminal and tqdm is installed, else nothing."""
+
+    def __init__(self, error: TextIO) -> None:
+        self._error = error
+        self._shown = error.isatty() and find_spec("tqdm") is not None
+
+    def __call__(self, items: Iterable[Item], text: str, total: int) -> Iterable[Item]:
+        """The same items, counted as they are taken; `text` says what is done with them."""
+        if not self._shown:
+            return items
+        from tqdm import tqdm
+
+        bar: Iterable[Item] = tqdm(
+            items,
+            fit(text, _LONGEST),
+            total,
+            leave=False,
+            file=self._error,
+            delay=DELAY,
+            bar_format="{desc}: {percentage:3.0f}% |{bar:30}| {elapsed}",
+        )
+        return bar
