@@ -73,7 +73,7 @@ def resolve(
     if not isinstance(name, str):
         raise InvalidArgument(
             f"Could not find a {kind} by {name!r:.60}: expected its name, got "
-            f"{type(name).__name__}. Choose among {_listed(candidates) or 'none at all'}."
+            f"{type(name).__name__}. Choose among {_listed(candidates)}."
         )
     fits = _fitting(name, ((identity, identity) for identity in candidates))
     if len(fits) == 1:
@@ -88,8 +88,7 @@ def resolve(
     if any(each.startswith(f"{name}/") for each in candidates):
         mend = f"Write '{name}/*' for all that are in it."
     raise UnknownName(
-        f"Could not find {kind} {name!r}: expected one of {shown or 'none at all'}, got no "
-        f"match. {mend}"
+        f"Could not find {kind} {name!r}: expected one of {shown}, got no match. {mend}"
     )
 
 
@@ -175,8 +174,7 @@ class Names:
             return [group for each in wanted for group in self.groups(each)]
         raise InvalidArgument(
             f"Could not choose {_shown(wanted)}: expected a variable or layer of this network, or "
-            f"a name, got something else. Choose among "
-            f"{_listed(list(self._called)) or 'none at all'}."
+            f"a name, got something else. Choose among {_listed(list(self._called))}."
         )
 
     def keyed(self, given: Mapping[Any, V] | None, argument: str) -> dict[str, V]:
@@ -220,7 +218,7 @@ class Names:
             if not fits:
                 raise UnknownName(
                     f"Could not find variables by {pattern!r}: expected a pattern that fits some "
-                    f"of {_listed(list(self._called)) or 'none at all'}, got one that fits none. "
+                    f"of {_listed(list(self._called))}, got one that fits none. "
                     f"Correct it, or leave it out."
                 )
             return list(dict.fromkeys(fits))
@@ -235,7 +233,7 @@ class Names:
 
     def _described(self, names: Sequence[str]) -> str:
         """Names with shapes, and the first other name of each."""
-        return _listed([self._line(name) for name in names]) or "none at all"
+        return _listed([self._line(name) for name in names])
 
     def _line(self, name: str) -> str:
         called = self._called[name]
@@ -262,6 +260,8 @@ def _shown(wanted: object) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "none at all"
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
