@@ -75,7 +75,7 @@ def resolve(
             f"Could not find a {kind} by {name!r:.60}: expected its name, got "
             f"{type(name).__name__}. Choose among {_listed(candidates)}."
         )
-    fits = _fitting(name, ((identity, identity) for identity in candidates))
+    fits = _fitting(name, [(identity, identity) for identity in candidates])
     if len(fits) == 1:
         return fits[0]
     shown = _listed(fits or _nearest_first(name, candidates))
@@ -109,13 +109,10 @@ class Called(NamedTuple):
 
 
 class Names:
-    """Looks up what a user calls the variables of a network.
+    """Looks up what a user calls the variables of a network, given in forward order.
 
     A name is read as ours and as the framework's own, in full or by the end of its path. If the two
     readings give different variables, that is an error that names both.
-
-    Args:
-        called: other names of each variable, by its name in the log, in forward order.
 
     Example:
         >>> names = Names({"dense/kernel": Called((4, 2), ("dense_7/kernel",))})
@@ -125,6 +122,9 @@ class Names:
 
     def __init__(self, called: Mapping[str, Called]) -> None:
         self._called = called
+        # Pairs of a path and our name: ours, the framework's below the root, all of the framework.
+        self._own = [(name, name) for name in called]
+        self._below = [(each.names[0], name) for name, each in called.items() if each.names]
         self._foreign = [(alias, name) for name, each in called.items() for alias in each.names]
         self._handled: dict[int, list[str]] = {}
         for name, each in called.items():
@@ -193,11 +193,11 @@ class Names:
         """The variable of a name; if it fits none, all variables of the layer with this path."""
         if isinstance(name, LogName) and name in self._called:
             return [str(name)]
-        ours = _fitting(name, ((own, own) for own in self._called))
+        ours = _fitting(name, self._own)
         fits = list(dict.fromkeys([*_fitting(name, self._foreign), *ours]))
         if len(fits) == 1:
             return fits
-        paths = (*self._called, *(alias for alias, _ in self._foreign))
+        paths = (path for path, _ in (*self._own, *self._foreign))
         if not fits and any(path.startswith(f"{name}/") for path in paths):
             return self._fitting(f"{name}/*")
         if len(fits) == len(ours):
@@ -210,20 +210,16 @@ class Names:
 
     def _fitting(self, pattern: str) -> list[str]:
         """Those that a pattern fits. The root's own name in some paths doesn't count."""
-        ours = [name for name in self._called if fnmatchcase(name, pattern)]
-        firsts = ((name, alias) for name, each in self._called.items() for alias in each.names[:1])
-        below = [name for name, alias in firsts if fnmatchcase(alias, pattern)]
-        if not (ours or below):
-            fits = [name for alias, name in self._foreign if fnmatchcase(alias, pattern)]
-            if not fits:
-                raise UnknownName(
-                    f"Could not find variables by {pattern!r}: expected a pattern that fits some "
-                    f"of {_listed(list(self._called))}, got one that fits none. "
-                    f"Correct it, or leave it out."
-                )
-            return list(dict.fromkeys(fits))
+        ours, below = _matching(pattern, self._own), _matching(pattern, self._below)
+        fits = ours or below or _matching(pattern, self._foreign)
+        if not fits:
+            raise UnknownName(
+                f"Could not find variables by {pattern!r}: expected a pattern that fits some of "
+                f"{_listed(list(self._called))}, got one that fits none. Correct it, or leave it "
+                f"out."
+            )
         if not (ours and below) or ours == below:
-            return ours or below
+            return fits
         both = [name for name in self._called if (name in ours) != (name in below)]
         raise UnknownName(
             f"Could not find variables by {pattern!r}: expected a pattern that fits the same by "
@@ -242,12 +238,15 @@ class Names:
         return f"{name}{shape}" + (f", the framework's {others[0]}" if others else "")
 
 
-def _fitting(name: str, called: Iterable[tuple[str, str]]) -> list[str]:
-    """The identities that a name means, among pairs of name and identity."""
-    pairs = list(called)
-    exact = [identity for alias, identity in pairs if alias == name]
-    ends = [identity for alias, identity in pairs if alias.endswith("/" + name)]
+def _fitting(name: str, called: Sequence[tuple[str, str]]) -> list[str]:
+    """The identities that a name means, among pairs of path and identity."""
+    exact = [identity for path, identity in called if path == name]
+    ends = [identity for path, identity in called if path.endswith("/" + name)]
     return list(dict.fromkeys(exact or ends))
+
+
+def _matching(pattern: str, called: Sequence[tuple[str, str]]) -> list[str]:
+    return list(dict.fromkeys(name for path, name in called if fnmatchcase(path, pattern)))
 
 
 def is_pattern(name: str) -> bool:
