@@ -154,16 +154,13 @@ def runs_table(runs: Sequence[Run]) -> Table:
 
 def violations_table(run: Run) -> Table:
     """One row for each violation: channel and first step."""
-
-    def values(name: str) -> list[Any]:
-        return [getattr(violation, name) for violation in run.violations]
-
+    rows = [vars(violation) for violation in run.violations]
     columns: dict[str, Column] = {
-        name: labels(values(name)) for name in ("layer", "variable", "cause")
+        name: labels([row[name] for row in rows]) for name in ("layer", "variable", "cause")
     }
     for name in ("channel", "first_step", "last_step", "elements", "held"):
-        columns[name] = np.array(values(name), np.int64)
-    columns["largest"] = np.array(values("largest"), np.float64)
+        columns[name] = np.array([row[name] for row in rows], np.int64)
+    columns["largest"] = np.array([row["largest"] for row in rows], np.float64)
     return Table("violations", columns, run.name)
 
 

@@ -22,6 +22,7 @@ from tb_pastnet.cli.text import (
     width,
     write_json,
 )
+from tb_pastnet.core.channel_states import NAMES
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
@@ -31,7 +32,8 @@ from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
 
-STATES = ("moving", "reactivated", "settled", "frozen", "pruned", "following")
+STATES = NAMES[1:]
+"""All but "no data"."""
 
 
 def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:

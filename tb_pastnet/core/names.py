@@ -134,9 +134,8 @@ class Names:
     def one(self, wanted: object) -> str:
         """The one variable meant by a name, by itself, or by a layer that has no other.
 
-        Raises:
-            UnknownName: a name that fits none or several, a layer with several variables.
-            InvalidArgument: neither a name nor a part of this network.
+        Raises UnknownName if none or several are meant, and InvalidArgument for what is neither a
+        name nor a part of this network.
         """
         names = self.all(wanted)
         if len(names) != 1:

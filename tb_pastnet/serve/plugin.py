@@ -60,11 +60,9 @@ class PastNetPlugin(Tab):
 
 
 def _files(static: Path) -> dict[str, Path]:
-    if not static.is_dir():
-        return {}
     return {
         f"/{file.name}": file
-        for file in sorted(static.iterdir())
+        for file in sorted(static.glob("*"))
         if file.suffix in _TYPES and file.is_file()
     }
 

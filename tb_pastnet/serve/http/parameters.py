@@ -92,8 +92,7 @@ class Query:
 
     def run(self, by: str = "run") -> RunReader:
         """The run named by `run`, or by another parameter."""
-        catalog = self.catalog
-        return self._reader(catalog, self._needed(by))
+        return self._reader(self.catalog, self._needed(by))
 
     def runs(self, least: int = FEWEST_RUNS, most: int = MOST_RUNS) -> list[RunReader]:
         """The runs named by `run`, a parameter for each of them, in that order."""
