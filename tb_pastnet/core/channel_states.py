@@ -135,8 +135,7 @@ def stalled(codes: Codes, state: States) -> Integers:
     records = len(still)
     broken = records - still[::-1].argmin(axis=0) if records else np.zeros(still.shape[1], np.int64)
     since = np.where(still.all(axis=0), 0, broken)
-    result: Integers = np.where(records - since >= STALLED, since, -1)
-    return result
+    return np.where(records - since >= STALLED, since, -1)
 
 
 def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:
@@ -150,8 +149,7 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
 def settled_below(unsettled: States, limits: Codes, limit: int) -> States:
     """The states at a limit, from the smallest limits at which channels settle (see `settling`)."""
     # SETTLED - MOVING keeps the marks as they are.
-    result: States = unsettled + (limits <= limit).astype(np.uint8) * np.uint8(SETTLED - MOVING)
-    return result
+    return unsettled + (limits <= limit).astype(np.uint8) * np.uint8(SETTLED - MOVING)
 
 
 class Carry(NamedTuple):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
@@ -52,12 +53,8 @@ def _automatic(class_name: str, name: str) -> str | None:
 
 
 def _free(base: str, used: set[str]) -> str:
-    if base not in used:
-        return base
-    number = 1
-    while f"{base}_{number}" in used:
-        number += 1
-    return f"{base}_{number}"
+    numbered = (f"{base}_{number}" for number in count(1))
+    return next(name for name in chain([base], numbered) if name not in used)
 
 
 def resolve(

@@ -31,8 +31,7 @@ def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) 
     intersection = np.asarray(shared, np.float64)
     union = np.asarray(first, np.float64) + np.asarray(second, np.float64) - intersection
     empty = union == 0
-    result: Floats = np.where(empty, 1.0, intersection / np.where(empty, 1.0, union))
-    return result
+    return np.where(empty, 1.0, intersection / np.where(empty, 1.0, union))
 
 
 def by_chance(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.ArrayLike) -> Floats:
@@ -122,8 +121,7 @@ def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
     # They begin at the smallest number that two such sets can share.
     place = np.arange(FEW + 1) - least.astype(np.int64)
     moved = np.take_along_axis(weights, np.maximum(place, 0), axis=-1)
-    result: Floats = np.where(place >= 0, moved, 0.0)
-    return result
+    return np.where(place >= 0, moved, 0.0)
 
 
 def words(bits: npt.NDArray[np.uint8]) -> Words:

@@ -94,8 +94,7 @@ def narrow(values: npt.NDArray[np.float64]) -> Floats:
     with np.errstate(under="ignore"):
         rounded = inside.astype(np.float32)
     lost = (rounded == 0) & (wide != 0)
-    result: Floats = np.where(lost, np.copysign(_SMALLEST, rounded), rounded)
-    return result
+    return np.where(lost, np.copysign(_SMALLEST, rounded), rounded)
 
 
 def encode_function_change(change: FunctionChange, *, tag: str, step: int, lineage: int) -> bytes:
