@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
 
-import numpy as np
-
 from tb_pastnet.cli.text import (
     NO_RUNS,
     account_text,
@@ -109,7 +107,6 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     overview = run.overview(threshold, latest=1)
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
-    sparsity = overview.sparsity
     violations = run.violations
     return {
         "name": run.name,
@@ -124,7 +121,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "account": asdict(run.account),
         "overhead": overhead_of(run.overhead),
         "unreadable": run.account.unreadable + lost,
-        "sparsity": finite(sparsity[-1]) if len(sparsity) else None,
+        "sparsity": _newest(overview.sparsity),
         "bytes": size,
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
@@ -138,10 +135,9 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
 
 def _layer(overview: Any, number: int) -> dict[str, Any]:
     """A layer at the last record."""
-    last = slice(-1, None)
 
     def count(name: str) -> int:
-        return int(getattr(overview, name)[last, number].sum())
+        return int(getattr(overview, name)[-1:, number].sum())
 
     states = {name: count(name) for name in STATES}
     channels = int(overview.channels[number])
@@ -152,10 +148,14 @@ def _layer(overview: Any, number: int) -> dict[str, Any]:
         "no_data": channels - sum(states.values()),
         "violated": count("violated"),
         "nonfinite": count("nonfinite"),
-        "mean_delta": finite(np.append(np.nan, overview.mean_delta[last, number])[-1]),
-        "pruned_weights": finite(np.append(np.nan, overview.pruned_weights[last, number])[-1]),
+        "mean_delta": _newest(overview.mean_delta[:, number]),
+        "pruned_weights": _newest(overview.pruned_weights[:, number]),
         "prunable_weights": int(overview.prunable_weights[number]),
     }
+
+
+def _newest(values: Any) -> float | None:
+    return finite(values[-1]) if len(values) else None
 
 
 def _lines(entries: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:
