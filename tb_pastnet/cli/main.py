@@ -48,11 +48,11 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
         # A terminal without a character shows its number.
         out.reconfigure(errors="backslashreplace")
     try:
-        from tb_pastnet.reader.local_log import LocalLog
+        from tb_pastnet.reader.local_log import LocalLog  # as in `_run_command`
 
         log = LocalLog(options.logdir)
         options.logdir = log.path
-        code = _carried_out(options, out, error)
+        code = _run_command(options, out, error)
         out.flush()
     except PastNetError as problem:
         error.write(f"{printable(str(problem))}\n")
@@ -194,7 +194,7 @@ def _words(choices: Sequence[str]) -> Callable[[str], list[str]]:
     return words
 
 
-def _carried_out(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
+def _run_command(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     # What a command imports is imported here: help comes at once.
     if options.command == "check":
         from tb_pastnet.cli.check import check
