@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import tb_pastnet as pastnet
 from demo.digits import BATCH, Digits
 from demo.keras_network import accuracy
-from tb_pastnet.cli.progress import Bars
+from tb_pastnet.cli.text import Bars
 
 WIDTHS = (256, 128, 64, 32, 10)
 EPOCHS = 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,11 +10,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from tb_pastnet.cli.text import account_text, fit, printable, size_of, width
-from tb_pastnet.core.account import Account
+from tb_pastnet.cli.text import (
+    NO_RUNS,
+    account_text,
+    file_size,
+    fit,
+    printable,
+    shortened,
+    size_of,
+    width,
+    write_json,
+)
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.lineage import first_steps_after
-from tb_pastnet.errors import ForeignRecord, UnknownVersion, UnreadableRecord
+from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion, UnreadableRecord
 from tb_pastnet.format.block import decode_block
 from tb_pastnet.format.codecs import codec_of
 from tb_pastnet.format.envelope import unseal
@@ -28,11 +36,6 @@ from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.runs import SINK
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.threads import Progress, unseen
-
-SHOWN = 10
-"""Faults of a file that are printed."""
-
-SCHEMA = 1
 
 _BUFFER = 1 << 20
 _PART = 1 << 20
@@ -70,38 +73,30 @@ class Inspected:
 
 def check(options: argparse.Namespace, out: TextIO) -> int:
     """Checks a log directory: 0 if everything is intact, else 1."""
-    files = list(inspect(options.logdir, options.progress))
+    inspected = list(inspect(options.logdir, options.progress))
     log = Log(options.logdir, options.progress)
     cuts = _cuts(log)
-    file_entries = [_entry(file, cuts.get(file.run)) for file in files]
+    files = [_entry(file, cuts.get(file.run)) for file in inspected]
     runs = [_run_entry(run) for run in log.runs.values()]
-    is_whole = not any(file.faults for file in files) and not any(
+    is_whole = not any(file["faults"] for file in files) and not any(
         run["account"]["unreadable"] or run["variables"] for run in runs
     )
+    warnings = list(log.warnings)
     if options.json:
-        result = {"schema": SCHEMA, "whole": is_whole, "files": file_entries, "runs": runs,
-                  "warnings": list(log.warnings)}  # fmt: skip
-        json.dump(result, out, indent=1)
-        out.write("\n")
+        result = {"whole": is_whole, "files": files, "runs": runs, "warnings": warnings}
+        write_json(result, out)
     else:
-        out.writelines(f"{line}\n" for line in _lines(files, file_entries, runs, log))
+        out.writelines(f"{line}\n" for line in _lines(files, runs, warnings))
     return 0 if is_whole else 1
 
 
 def inspect(logdir: str | os.PathLike[str], progress: Progress = unseen) -> Iterator[Inspected]:
     """Inspects all files with our data, and those that can't be read."""
     files = [(run, path) for run, paths in find_runs(logdir).items() for path in paths]
-    parts = sum(1 + _size(path) // _PART for _, path in files)
+    parts = sum(1 + file_size(path) // _PART for _, path in files)
     for file in progress(_parts(logdir, files), "Checking files", parts):
         if file and (file.messages or file.faults):
             yield file
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # `_inspect` says so
-        return 0
 
 
 def _parts(
@@ -152,7 +147,8 @@ def _take(file: Inspected, event: Event, value: Value) -> None:
     try:
         decoded = _decoded(file, value, event.step)
     except UnreadableRecord as error:
-        file.faults.append(Fault(event.offset, *_kind(error, value.tag, event.step)))
+        kind, text = _UNREADABLE[type(error)]
+        file.faults.append(Fault(event.offset, kind, value.tag, event.step, text))
         return
     file.readable += 1
     if isinstance(decoded, Timeline):
@@ -162,12 +158,11 @@ def _take(file: Inspected, event: Event, value: Value) -> None:
         file.faults.append(Fault(event.offset, "frame", value.tag, event.step, text))
 
 
-def _kind(error: UnreadableRecord, tag: str, step: int) -> tuple[str, str, int, str]:
-    if isinstance(error, ForeignRecord):
-        return "foreign", tag, step, "tb_pastnet did not write it"
-    if isinstance(error, UnknownVersion):
-        return "version", tag, step, "a newer tb_pastnet wrote it; update this one"
-    return "damaged", tag, step, "its bytes were changed after they were written, or cut off"
+_UNREADABLE: dict[type[UnreadableRecord], tuple[str, str]] = {
+    ForeignRecord: ("foreign", "tb_pastnet did not write it"),
+    UnknownVersion: ("version", "a newer tb_pastnet wrote it; update this one"),
+    DamagedRecord: ("damaged", "its bytes were changed after they were written, or cut off"),
+}
 
 
 def _decoded(file: Inspected, value: Value, step: int) -> Any:
@@ -233,47 +228,38 @@ def _run_entry(run: Run) -> dict[str, Any]:
 
 
 def _lines(
-    files: Sequence[Inspected],
-    entries: Sequence[dict[str, Any]],
-    runs: Sequence[dict[str, Any]],
-    log: Log,
+    files: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]], warnings: Sequence[str]
 ) -> Iterator[str]:
     columns = width()
     if not files and not runs:
-        yield (
-            "This log contains no runs of tb_pastnet. "
-            "Pass the directory that training wrote to, or one above it."
-        )
-    for file, entry in zip(files, entries, strict=True):
-        yield fit(file.path, columns)
-        yield from (f"  {line}" for line in _of_file(file, entry, columns))
+        yield NO_RUNS
+    for file in files:
+        yield fit(file["file"], columns)
+        yield from (f"  {line}" for line in _of_file(file, columns))
     for run in runs:
         yield ""
         yield f"run {fit(run['name'], columns - 4)}"
         ended = "" if run["closed"] or run["source"] != SINK else "; did not end normally"
-        yield f"  {account_text(Account(**run['account']))}{ended}"
+        yield f"  {account_text(run['account'])}{ended}"
         for name, account in run["variables"].items():
-            yield f"  {fit(name, columns // 2)}: {account_text(Account(**account))}"
+            yield f"  {fit(name, columns // 2)}: {account_text(account)}"
         yield from (f"  {printable(text)} ({count:,})" for text, count in run["notes"].items())
-    yield from (f"warning: {printable(warning)}" for warning in log.warnings)
+    yield from (f"warning: {printable(warning)}" for warning in warnings)
 
 
-def _of_file(file: Inspected, entry: dict[str, Any], columns: int) -> Iterator[str]:
-    state = "whole" if not file.faults else counted(len(file.faults), "fault")
-    messages = f"{file.readable:,} of {counted(file.messages, 'message')} readable"
-    yield f"{size_of(file.size)}, {messages}; {state}"
-    superseded = entry["superseded"]
-    if superseded:
+def _of_file(file: dict[str, Any], columns: int) -> Iterator[str]:
+    state = counted(len(file["faults"]), "fault") if file["faults"] else "whole"
+    messages = f"{file['readable']:,} of {counted(file['messages'], 'message')} readable"
+    yield f"{size_of(file['bytes'])}, {messages}; {state}"
+    if superseded := file["superseded"]:
         records = counted(superseded["records"], "record")
         step, offset = superseded["first_step"], superseded["offset"]
         yield f"{records} superseded from step {step} on, offset {offset:,}"
-    yield from (_fault(fault, columns) for fault in file.faults[:SHOWN])
-    if len(file.faults) > SHOWN:
-        yield f"and {len(file.faults) - SHOWN:,} more; --json lists all"
+    yield from shortened(file["faults"], lambda fault: _fault(fault, columns))
 
 
-def _fault(fault: Fault, columns: int) -> str:
-    place = "" if fault.offset is None else f"offset {fault.offset:,}"
-    if fault.step is not None:
-        place += f", {fit(fault.tag, columns // 2)}, step {fault.step}"
-    return f"{place}: {fault.text}" if place else fault.text
+def _fault(fault: dict[str, Any], columns: int) -> str:
+    place = "" if fault["offset"] is None else f"offset {fault['offset']:,}"
+    if fault["step"] is not None:
+        place += f", {fit(fault['tag'], columns // 2)}, step {fault['step']}"
+    return f"{place}: {fault['text']}" if place else str(fault["text"])

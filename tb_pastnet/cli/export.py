@@ -57,7 +57,9 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
         manifest = {"schema": SCHEMA, "format": options.format, "tables": entries}
         (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "ascii")
         size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
-        _appear(partial, target)
+        if target.is_dir():
+            target.rmdir()  # Windows renames onto no directory
+        partial.rename(target)
     except UnwritableLog:
         raise
     except OSError as error:
@@ -71,12 +73,6 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
     said = f"{counted(len(entries), 'table')}, {counted(rows, 'row')}, {size_of(size)}"
     out.write(f"{printable(folder)}: {said}; {MANIFEST} describes each file\n")
     return 0
-
-
-def _appear(partial: Path, target: Path) -> None:
-    if target.is_dir():
-        target.rmdir()  # Windows renames onto no directory
-    partial.rename(target)
 
 
 def _tables(runs: Sequence[Run], options: argparse.Namespace) -> Iterator[Table]:
@@ -158,16 +154,13 @@ def runs_table(runs: Sequence[Run]) -> Table:
 
 def violations_table(run: Run) -> Table:
     """One row for each violation: channel and first step."""
-
-    def values(name: str) -> list[Any]:
-        return [getattr(violation, name) for violation in run.violations]
-
+    rows = [vars(violation) for violation in run.violations]
     columns: dict[str, Column] = {
-        name: labels(values(name)) for name in ("layer", "variable", "cause")
+        name: labels([row[name] for row in rows]) for name in ("layer", "variable", "cause")
     }
     for name in ("channel", "first_step", "last_step", "elements", "held"):
-        columns[name] = np.array(values(name), np.int64)
-    columns["largest"] = np.array(values("largest"), np.float64)
+        columns[name] = np.array([row[name] for row in rows], np.int64)
+    columns["largest"] = np.array([row["largest"] for row in rows], np.float64)
     return Table("violations", columns, run.name)
 
 
@@ -182,16 +175,11 @@ def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) ->
         for variable in run.layers[layer].variables.values():
             if variable.id not in seen:
                 seen.add(variable.id)
-                columns = _only_occurring(variable.columns(threshold))
+                columns = {
+                    name: occurring(column) if isinstance(column, Labels) else column
+                    for name, column in variable.columns(threshold).items()
+                }
                 yield Table("channels", columns, run.name, layer, variable.id)
-
-
-def _only_occurring(columns: Columns) -> Columns:
-    """The same columns, with only the texts that occur."""
-    return {
-        name: occurring(column) if isinstance(column, Labels) else column
-        for name, column in columns.items()
-    }
 
 
 def write_csv(path: Path, columns: Columns) -> None:

@@ -12,8 +12,8 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
-from urllib.parse import urlencode
+from typing import Any, TextIO
+from urllib.parse import parse_qsl, urlencode
 
 from werkzeug.datastructures import MultiDict
 
@@ -41,16 +41,9 @@ _SHIM = Path(__file__).with_name("html_file.js")
 _BASE = "https://pastnet.invalid/"
 
 
-class Ask(NamedTuple):
-    """A request of the page."""
-
-    route: str
-    query: Mapping[str, Any]
-
-    @property
-    def key(self) -> str:
-        """As the page requests it, ordered by name."""
-        return f"{self.route}?{urlencode(sorted(self.query.items()), doseq=True)}"
+def _ask(route: str, query: Mapping[str, Any]) -> str:
+    """A request as the page makes it, ordered by name."""
+    return f"{route}?{urlencode(sorted(query.items()), doseq=True)}"
 
 
 def export_html(options: argparse.Namespace, out: TextIO) -> int:
@@ -59,15 +52,15 @@ def export_html(options: argparse.Namespace, out: TextIO) -> int:
     chosen, quiet = log.runs.chosen(options.run), options.threshold
     asks = list(_asks(chosen, quiet))
     shown = options.progress(asks, "Writing", len(asks))
-    answers = {ask.key: _packed(_answer(log.store, ask)) for ask in shown}
+    answers = {ask: _packed(_answer(log.store, ask)) for ask in shown}
     for details in (_overlaps(chosen), _channels(chosen, quiet)):
         room = MOST_OF_DETAIL
         for ask in details:
-            answers[ask.key] = _packed(_answer(log.store, ask))
-            room -= len(ask.key) + len(answers[ask.key])
+            answers[ask] = _packed(_answer(log.store, ask))
+            room -= len(ask) + len(answers[ask])
             if room < 0:
                 break
-    index = json.loads(_answer(log.store, Ask("index", {})))
+    index = json.loads(_answer(log.store, "index?"))
     names = {run.name for run in chosen}
     index |= {
         "runs": [run for run in index["runs"] if run["name"] in names],
@@ -88,24 +81,24 @@ def export_html(options: argparse.Namespace, out: TextIO) -> int:
     return 0
 
 
-def _asks(runs: Sequence[Run], threshold: float) -> Iterator[Ask]:
+def _asks(runs: Sequence[Run], threshold: float) -> Iterator[str]:
     """The requests that the page may make."""
     names, quiet = [run.name for run in runs], {"th": threshold}
-    yield Ask("findings", {"run": names, **quiet})
+    yield _ask("findings", {"run": names, **quiet})
     for run in runs:
         own = {"run": run.name}
-        yield Ask("violations", own)
-        yield Ask("function", own)
-        yield Ask("overview", {**own, "cols": COLUMNS, **quiet})
+        yield _ask("violations", own)
+        yield _ask("function", own)
+        yield _ask("overview", {**own, "cols": COLUMNS, **quiet})
         for step in run.steps[::BLOCK].tolist():
             for th in dict.fromkeys((threshold, 0)):
-                yield Ask("records", {**own, "at": step, "count": BLOCK, "th": th})
+                yield _ask("records", {**own, "at": step, "count": BLOCK, "th": th})
         for layer in run.layers.values():
             for variable in layer.variables:
-                yield Ask("layer", {**own, "layer": layer.id, "variable": variable, **quiet})
+                yield _ask("layer", {**own, "layer": layer.id, "variable": variable, **quiet})
 
 
-def _channels(runs: Sequence[Run], threshold: float) -> Iterator[Ask]:
+def _channels(runs: Sequence[Run], threshold: float) -> Iterator[str]:
     """The first channels of all layers, then the second ones, and so on."""
     mains = [(run, layer, layer.variable) for run in runs for layer in run.layers.values()]
     most = max((run.variables[main].channels for run, _, main in mains), default=0)
@@ -113,10 +106,10 @@ def _channels(runs: Sequence[Run], threshold: float) -> Iterator[Ask]:
         for run, layer, main in mains:
             if channel < run.variables[main].channels:
                 part = {"run": run.name, "layer": layer.id, "variable": main}
-                yield Ask("channel", {**part, "channel": channel, "th": threshold})
+                yield _ask("channel", {**part, "channel": channel, "th": threshold})
 
 
-def _overlaps(runs: Sequence[Run]) -> Iterator[Ask]:
+def _overlaps(runs: Sequence[Run]) -> Iterator[str]:
     """Those of all runs, and of each pair by layer; at the last step first."""
     names = [run.name for run in runs][:MOST_RUNS]
     if len(names) < FEWEST_RUNS:
@@ -127,19 +120,17 @@ def _overlaps(runs: Sequence[Run]) -> Iterator[Ask]:
         {"run": first, "other": second} for first in names for second in names if first != second
     ]
     for kind in kinds:
-        yield from (Ask("overlap_layers", {**pair, **kind, "cols": 256}) for pair in pairs)
+        yield from (_ask("overlap_layers", {**pair, **kind, "cols": 256}) for pair in pairs)
     for step in steps[:: max(len(steps) // OVERLAP_STEPS, 1)]:
         for kind in kinds:
-            yield Ask("overlap", {"run": names, "step": step, **kind})
-            yield from (Ask("overlap_layers", {**pair, **kind, "at": step}) for pair in pairs)
+            yield _ask("overlap", {"run": names, "step": step, **kind})
+            yield from (_ask("overlap_layers", {**pair, **kind, "at": step}) for pair in pairs)
 
 
-def _answer(store: Store, ask: Ask) -> bytes:
-    arguments = MultiDict[str, str]()
-    for name, value in ask.query.items():
-        for item in value if isinstance(value, list) else [value]:
-            arguments.add(name, str(item))
-    answer = ROUTES[f"/{ask.route}"](Query(store, LOCAL, arguments))
+def _answer(store: Store, ask: str) -> bytes:
+    route, _, query = ask.partition("?")
+    arguments = MultiDict(parse_qsl(query, keep_blank_values=True))
+    answer = ROUTES[f"/{route}"](Query(store, LOCAL, arguments))
     whole_answer = answer.make() if isinstance(answer, NotModified) else answer
     return gzip.decompress(whole_answer.body) if whole_answer.packed else whole_answer.body
 

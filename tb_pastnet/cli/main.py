@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TextIO
+from typing import TextIO
 
 from tb_pastnet import __version__
-from tb_pastnet.cli.progress import Bars
-from tb_pastnet.cli.text import printable
+from tb_pastnet.cli.text import Bars, printable
 from tb_pastnet.errors import PastNetError
-
-if TYPE_CHECKING:
-    from tb_pastnet.reader.local_log import LocalLog
 
 WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: success, something was found, the command failed, Ctrl-C."""
@@ -45,18 +42,17 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     Raises:
         SystemExit: from the parser, after an error message (2), help or the version (0).
     """
-    parser = _parser()
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        parser.error(_unknown(arguments[0]))
-    options = parser.parse_args(arguments)
+    options = _parsed(arguments)
     options.progress = Bars(error)
     if hasattr(out, "reconfigure"):
         # A terminal without a character shows its number.
         out.reconfigure(errors="backslashreplace")
     try:
-        log = _local(options.logdir)
+        from tb_pastnet.reader.local_log import LocalLog  # as in `_run_command`
+
+        log = LocalLog(options.logdir)
         options.logdir = log.path
-        code = int(options.command(options, out, error))
+        code = _run_command(options, out, error)
         out.flush()
     except PastNetError as problem:
         error.write(f"{printable(str(problem))}\n")
@@ -70,63 +66,55 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     return code
 
 
-class _Parser(argparse.ArgumentParser):
-    """Suggests the most similar option for an unknown one."""
-
-    known: ClassVar[set[str]] = {"--help"}
-
-    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
-        self.known.update(name for name in names if name.startswith("--"))
-        return super().add_argument(*names, **settings)
-
-    def error(self, message: str) -> NoReturn:
-        options = [word for word in message.split() if word.startswith("--")]
-        if "unrecognized" in message and options:
-            near = get_close_matches(options[0], self.known, 1)
-            message += f". Write {near[0]}" if near else ". LOGDIR goes without a name; see --help"
-        super().error(message)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options; for an unknown command or option the error suggests the most similar one."""
+    parser = argparse.ArgumentParser(
         prog="pastnet",
         description="Check, report and export logs of tb_pastnet, without TensorFlow.",
         epilog="`pastnet COMMAND --help` lists the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"tb-pastnet {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(
+        required=True, dest="command", metavar="COMMAND", title="commands"
+    )
     _add_check(commands)
     _add_report(commands)
     _add_export(commands)
-    return parser
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        near = get_close_matches(arguments[0], COMMANDS, 1)
+        mend = f"Did you mean {near[0]}?" if near else "See pastnet --help."
+        parser.error(
+            f"Could not run {printable(arguments[0])!r}: expected one of {', '.join(COMMANDS)}, "
+            f"got no such command. {mend}"
+        )
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        message = f"unrecognized arguments: {' '.join(unknown)}"
+        if named := [word for word in unknown if word.startswith("--")]:
+            names = re.findall("--[a-z-]+", commands.choices[options.command].format_help())
+            near = get_close_matches(named[0], names, 1)
+            message += f". Write {near[0]}" if near else ". LOGDIR goes without a name; see --help"
+        parser.error(message)
+    return options
 
 
-def _unknown(command: str) -> str:
-    near = get_close_matches(command, COMMANDS, 1)
-    mend = f"Did you mean {near[0]}?" if near else "See pastnet --help."
-    expected = f"expected one of {', '.join(COMMANDS)}"
-    return f"Could not run {printable(command)!r}: {expected}, got no such command. {mend}"
-
-
-def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = commands.add_parser(
         "check",
         help="find damaged records, by file and offset",
         description="Reads every byte and lists unusable data, by file and offset.",
         epilog=_CODES.format(found="something is damaged"),
     )
-    check.set_defaults(command=_check)
     _add_common(check)
 
 
-def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     report = commands.add_parser(
         "report",
         help="print layer states, findings and violations of each run",
         description="Summarises each run's final layer states, findings and problems.",
         epilog=_CODES.format(found="something in --fail-on was found, or there is no run"),
     )
-    report.set_defaults(command=_report)
     _add_common(report)
     _add_runs(report)
     report.add_argument(
@@ -139,7 +127,7 @@ def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
 
 
-def _add_export(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     export = commands.add_parser(
         "export",
         help="write tables (CSV, Parquet, NPZ), or the tab as one HTML file",
@@ -147,7 +135,6 @@ def _add_export(commands: argparse._SubParsersAction[_Parser]) -> None:
         "With --format html: the page of the tab and its data in one file, for any browser.",
         epilog="Exit codes: 0 everything was written, 2 nothing was.",
     )
-    export.set_defaults(command=_export)
     export.add_argument("logdir", metavar="LOGDIR", help="the log directory, or one above it")
     export.add_argument("out", metavar="OUT", help="a new directory, or a new file for html")
     export.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="default: csv")
@@ -207,30 +194,16 @@ def _words(choices: Sequence[str]) -> Callable[[str], list[str]]:
     return words
 
 
-# Imports of a command happen when it is called: help comes at once.
+def _run_command(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
+    # What a command imports is imported here: help comes at once.
+    if options.command == "check":
+        from tb_pastnet.cli.check import check
 
+        return check(options, out)
+    if options.command == "report":
+        from tb_pastnet.cli.report import report
 
-def _local(logdir: str) -> LocalLog:
-    from tb_pastnet.reader.local_log import LocalLog
-
-    return LocalLog(logdir)
-
-
-def _check(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
-    del error
-    from tb_pastnet.cli.check import check
-
-    return check(options, out)
-
-
-def _report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
-    from tb_pastnet.cli.report import report
-
-    return report(options, out, error)
-
-
-def _export(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
-    del error
+        return report(options, out, error)
     if options.format == "html":
         from tb_pastnet.cli.html_file import export_html
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
-
 from tb_pastnet.cli.text import (
+    NO_RUNS,
     account_text,
+    file_size,
     fit,
     overhead_text,
     printable,
+    shortened,
     size_of,
     table,
     width,
+    write_json,
 )
-from tb_pastnet.core.account import Account
+from tb_pastnet.core.channel_states import NAMES
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
@@ -30,11 +30,8 @@ from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
 
-SCHEMA = 1
-SHOWN = 10
-"""Findings and violations of a run that are printed."""
-
-STATES = ("moving", "reactivated", "settled", "frozen", "pruned", "following")
+STATES = NAMES[1:]
+"""All but "no data"."""
 
 
 def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
@@ -54,9 +51,7 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
 
     if options.json:
         failed = _failures(list(reading()), options.fail_on)
-        json.dump({"schema": SCHEMA, "runs": entries, "failed": failed,
-                   "warnings": list(log.warnings)}, out, indent=1, allow_nan=False)  # fmt: skip
-        out.write("\n")
+        write_json({"runs": entries, "failed": failed, "warnings": list(log.warnings)}, out)
     else:
         # A long run takes seconds: each is printed as soon as it is read.
         out.writelines(f"{line}\n" for line in _lines(reading(), log.warnings))
@@ -74,15 +69,8 @@ def _sizes(logdir: str) -> dict[str, int]:
         run = name if ours is None else ours.run
         if ours is None and run in sizes:
             continue  # the user's summaries next to ours
-        sizes[run] = sizes.get(run, 0) + sum(map(_size, files))
+        sizes[run] = sizes.get(run, 0) + sum(map(file_size, files))
     return sizes
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:  # gone since
-        return 0
 
 
 def _failures(entries: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list[str]:
@@ -119,7 +107,6 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     overview = run.overview(threshold, latest=1)
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
-    sparsity = overview.sparsity
     violations = run.violations
     return {
         "name": run.name,
@@ -134,7 +121,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "account": asdict(run.account),
         "overhead": overhead_of(run.overhead),
         "unreadable": run.account.unreadable + lost,
-        "sparsity": finite(sparsity[-1]) if len(sparsity) else None,
+        "sparsity": _newest(overview.sparsity),
         "bytes": size,
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
@@ -148,10 +135,9 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
 
 def _layer(overview: Any, number: int) -> dict[str, Any]:
     """A layer at the last record."""
-    last = slice(-1, None)
 
     def count(name: str) -> int:
-        return int(getattr(overview, name)[last, number].sum())
+        return int(getattr(overview, name)[-1:, number].sum())
 
     states = {name: count(name) for name in STATES}
     channels = int(overview.channels[number])
@@ -162,10 +148,14 @@ def _layer(overview: Any, number: int) -> dict[str, Any]:
         "no_data": channels - sum(states.values()),
         "violated": count("violated"),
         "nonfinite": count("nonfinite"),
-        "mean_delta": finite(np.append(np.nan, overview.mean_delta[last, number])[-1]),
-        "pruned_weights": finite(np.append(np.nan, overview.pruned_weights[last, number])[-1]),
+        "mean_delta": _newest(overview.mean_delta[:, number]),
+        "pruned_weights": _newest(overview.pruned_weights[:, number]),
         "prunable_weights": int(overview.prunable_weights[number]),
     }
+
+
+def _newest(values: Any) -> float | None:
+    return finite(values[-1]) if len(values) else None
 
 
 def _lines(entries: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:
@@ -177,10 +167,7 @@ def _lines(entries: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterat
         yield f"run {fit(run['name'], columns - 4)}"
         yield from (f"  {line}".rstrip() for line in _of_run(run, columns - 2))
     if first:
-        yield (
-            "This log contains no runs of tb_pastnet. "
-            "Pass the directory that training wrote to, or one above it."
-        )
+        yield NO_RUNS
     yield from (f"warning: {printable(warning)}" for warning in warnings)
 
 
@@ -191,7 +178,7 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
     if run["source"] != SINK:
         writers = "written by tf.summary"
     yield f"{counted(run['records'], 'record')}{span}; {writers}"
-    yield account_text(Account(**run["account"]))
+    yield account_text(run["account"])
     if run["overhead"] is not None:
         yield overhead_text(run["overhead"])
     each = f", {size_of(run['bytes_per_record'])} per record" if run["bytes_per_record"] else ""
@@ -203,22 +190,19 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
         yield from _table(run["layers"], columns)
     if run["findings"]:
         yield ""
-        yield from _findings(run["findings"])
+        yield "findings:"
+        yield from _texts(run["findings"])
     if run["violations"]:
         yield ""
         yield f"{counted(run['violated_channels'], 'channel')} changed while frozen or pruned:"
-        yield from (f"  {printable(item['text'])}" for item in run["violations"][:SHOWN])
-        if len(run["violations"]) > SHOWN:
-            yield f"  and {len(run['violations']) - SHOWN:,} more; --json lists all"
+        yield from _texts(run["violations"])
     for text, count in run["notes"].items():
         yield f"{printable(text)} ({count:,})"
 
 
-def _findings(findings: Sequence[dict[str, Any]]) -> Iterator[str]:
-    yield "findings:"
-    yield from (f"  {printable(finding['text'])}" for finding in findings[:SHOWN])
-    if len(findings) > SHOWN:
-        yield f"  and {len(findings) - SHOWN:,} more; --json lists all"
+def _texts(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
+    lines = shortened(entries, lambda entry: printable(entry["text"]))
+    yield from (f"  {line}" for line in lines)
 
 
 def _table(layers: Sequence[dict[str, Any]], columns: int) -> list[str]:

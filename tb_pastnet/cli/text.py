@@ -1,16 +1,33 @@
-"""Text for a terminal: harmless names, columns, sizes, accounts and overhead."""
+"""What commands print: harmless names, columns, sizes, accounts, overhead, progress; JSON."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
-
-from tb_pastnet.core.account import Account
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
 
 NARROWEST, WIDEST = 60, 120
+SHOWN = 10
+"""Entries of a list that are printed."""
+
+SCHEMA = 1
+"""Version of the JSON of `check` and `report`."""
+
+NO_RUNS = (
+    "This log contains no runs of tb_pastnet. "
+    "Pass the directory that training wrote to, or one above it."
+)
+
+DELAY = 2.0
+"""Seconds before a bar is shown."""
+
+_LONGEST = 40
+
+Item = TypeVar("Item")
 
 
 def printable(text: str) -> str:
@@ -76,10 +93,31 @@ def size_of(count: float) -> str:
     return f"{count:,.1f} GB"
 
 
-def account_text(account: Account) -> str:
-    """An account in words, without what is 0."""
-    parts = [f"{n:,} {name}" for name, n in asdict(account).items() if n and name != "offered"]
-    return f"{account.offered:,} due" + (f": {', '.join(parts)}" if parts else "")
+def file_size(path: Path) -> int:
+    """The bytes of a file; 0 if it can't be read."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def shortened(items: Sequence[Item], line: Callable[[Item], str]) -> Iterator[str]:
+    """A line for each of the first items, and how many more there are."""
+    yield from map(line, items[:SHOWN])
+    if len(items) > SHOWN:
+        yield f"and {len(items) - SHOWN:,} more; --json lists all"
+
+
+def write_json(content: Mapping[str, Any], out: TextIO) -> None:
+    """Prints everything as JSON."""
+    json.dump({"schema": SCHEMA, **content}, out, indent=1, allow_nan=False)
+    out.write("\n")
+
+
+def account_text(account: Mapping[str, int]) -> str:
+    """The fields of an account in words, without what is 0."""
+    parts = [f"{n:,} {name}" for name, n in account.items() if n and name != "offered"]
+    return f"{account['offered']:,} due" + (f": {', '.join(parts)}" if parts else "")
 
 
 def overhead_text(cost: Mapping[str, Any]) -> str:
@@ -93,3 +131,28 @@ def overhead_text(cost: Mapping[str, Any]) -> str:
 
 def _seconds(count: float) -> str:
     return f"{count:,.0f} s" if count >= 100 else f"{count:.2g} s"
+
+
+class Bars:
+    """Shows a bar on a stream where that is a terminal and tqdm is installed, else nothing."""
+
+    def __init__(self, error: TextIO) -> None:
+        self._error = error
+        self._shown = error.isatty() and find_spec("tqdm") is not None
+
+    def __call__(self, items: Iterable[Item], text: str, total: int) -> Iterable[Item]:
+        """The same items, counted as they are taken; `text` says what is done with them."""
+        if not self._shown:
+            return items
+        from tqdm import tqdm
+
+        bar: Iterable[Item] = tqdm(
+            items,
+            fit(text, _LONGEST),
+            total,
+            leave=False,
+            file=self._error,
+            delay=DELAY,
+            bar_format="{desc}: {percentage:3.0f}% |{bar:30}| {elapsed}",
+        )
+        return bar

@@ -116,21 +116,16 @@ _MAIN = (
 
 @dataclass(frozen=True)
 class ChannelAxis:
-    """How a variable splits into channels.
+    """How a variable splits into channels."""
 
-    Attributes:
-        view: the shape to look at, with gates apart: (in, 4, units) for the kernel of an LSTM.
-        axes: the axes of `view` that number the channels, flattened in this order; none for a
-            scalar, which is one channel.
-        text: what the page shows, such as "-1", "(-2, -1)", "-1 mod 32" or "0 in 4 parts".
-        verified: the rule is known to fit this layer, or comes from the user.
-        joined: first and last axis of the range of `view` that is one axis of the variable.
-    """
-
+    # the shape to look at, with gates apart: (in, 4, units) for the kernel of an LSTM
     view: tuple[int, ...]
+    # the axes of `view` that number the channels, flattened in this order; none for a scalar, which
+    # is one channel
     axes: tuple[int, ...]
-    text: str
-    verified: bool
+    text: str  # what the page shows, such as "-1", "(-2, -1)", "-1 mod 32" or "0 in 4 parts"
+    verified: bool  # the rule is known to fit this layer, or comes from the user
+    # first and last axis of the range of `view` that is one axis of the variable
     joined: tuple[int, int] = (0, 0)
 
     @property

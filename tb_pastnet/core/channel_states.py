@@ -20,6 +20,7 @@ series.
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -89,9 +90,8 @@ def unsettled_states(
     held_by_mask = masked | (codes[statistics.TRAINABLE] == ZERO)
     pruned = masked
     if measured is not None:
-        zero = (codes[statistics.NORM] == ZERO) & (codes[statistics.PAST_NORM] == ZERO)
         everywhere = measured if measured.ndim > 1 else measured[:, None]
-        pruned = masked | (finite & zero & everywhere)
+        pruned = masked | (finite & ~_nonzero(codes) & everywhere)
     held = pruned | held_by_mask
 
     state = np.empty(held.shape, np.uint8)
@@ -114,9 +114,13 @@ def seen(codes: Codes) -> Flags:
 
     A kernel that is all zero since the first record was initialised so: it isn't pruned.
     """
-    values = (codes[statistics.NORM] != ZERO) | (codes[statistics.PAST_NORM] != ZERO)
-    held: Flags = np.logical_or.accumulate(values.any(axis=1))
+    held: Flags = np.logical_or.accumulate(_nonzero(codes).any(axis=1))
     return held
+
+
+def _nonzero(codes: Codes) -> Flags:
+    values: Flags = (codes[statistics.NORM] != ZERO) | (codes[statistics.PAST_NORM] != ZERO)
+    return values
 
 
 def stalled(codes: Codes, state: States) -> Integers:
@@ -131,8 +135,7 @@ def stalled(codes: Codes, state: States) -> Integers:
     records = len(still)
     broken = records - still[::-1].argmin(axis=0) if records else np.zeros(still.shape[1], np.int64)
     since = np.where(still.all(axis=0), 0, broken)
-    result: Integers = np.where(records - since >= STALLED, since, -1)
-    return result
+    return np.where(records - since >= STALLED, since, -1)
 
 
 def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:
@@ -146,22 +149,15 @@ def settle(state: States, delta: Codes, *, threshold: float, patience: int = PAT
 def settled_below(unsettled: States, limits: Codes, limit: int) -> States:
     """The states at a limit, from the smallest limits at which channels settle (see `settling`)."""
     # SETTLED - MOVING keeps the marks as they are.
-    result: States = unsettled + (limits <= limit).astype(np.uint8) * np.uint8(SETTLED - MOVING)
-    return result
+    return unsettled + (limits <= limit).astype(np.uint8) * np.uint8(SETTLED - MOVING)
 
 
 class Carry(NamedTuple):
-    """What `settling` needs from earlier records: nothing else decides the later ones.
+    """What `settling` needs from earlier records: nothing else decides the later ones."""
 
-    Attributes:
-        quiet_from: int16 (records, channels), of the last records, fewer than `patience`.
-        limit: int16 (channels,), of the last record.
-        still: bool (channels,), whether none has ever changed.
-    """
-
-    quiet_from: Codes
-    limit: Codes
-    still: Flags
+    quiet_from: Codes  # int16 (records, channels), of the last records, fewer than `patience`
+    limit: Codes  # int16 (channels,), of the last record
+    still: Flags  # bool (channels,), whether none has ever changed
 
     @classmethod
     def first(cls, channels: int) -> Carry:
@@ -234,3 +230,44 @@ def _held_since(held: Flags, steps: Integers, past_steps: Integers) -> Flags:
     free_between = free_before[1:] - free_before[np.maximum(since, 0)]
     result: Flags = held & (free_between == 0) & (since >= 0)[:, None]
     return result
+
+
+class LatestStates:
+    """Computes the states of each record from earlier ones, as if for all records together.
+
+    Of each variable there are the number of channels, int64 (variables,), and as bool (variables,)
+    whether channels of zeros count as pruned, and whether anything but an optimizer moves it.
+    """
+
+    def __init__(
+        self, widths: Integers, kernels: Flags, follows: Flags, threshold: float = THRESHOLD
+    ) -> None:
+        self._widths, self._kernels = widths, kernels
+        self._starts = np.cumsum(widths) - widths
+        self._follows = np.repeat(follows, widths)
+        self._limit = quiet_limit(threshold)
+        self._seen = np.zeros(len(widths), bool)
+        self._codes: deque[Codes] = deque(maxlen=PATIENCE + 1)
+        self._measured: deque[Flags] = deque(maxlen=PATIENCE + 1)
+        self._carry = Carry.first(len(self._follows))
+
+    def add(self, codes: Codes) -> tuple[States, Codes]:
+        """The states of the next record, uint8 (channels,), and its relative deltas as codes.
+
+        Codes are int16 (statistics, channels of all variables).
+        """
+        self._seen |= np.logical_or.reduceat(_nonzero(codes), self._starts)
+        self._codes.append(codes)
+        self._measured.append(np.repeat(self._seen & self._kernels, self._widths))
+        steps = np.arange(len(self._codes))
+        unsettled = unsettled_states(
+            np.stack(self._codes, axis=1),
+            steps,
+            steps,
+            measured=np.stack(self._measured),
+            audited=True,
+            follows=self._follows,
+        )[-1:]
+        delta = relative_delta(codes)[None]
+        limits, self._carry = settling_after(self._carry, delta, unsettled)
+        return settled_below(unsettled, limits, self._limit)[0], delta[0]

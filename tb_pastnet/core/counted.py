@@ -4,10 +4,5 @@ from __future__ import annotations
 
 
 def counted(count: int, noun: str) -> str:
-    """For example "1 record", "2,000 records".
-
-    Example:
-        >>> counted(1, "record"), counted(2000, "record")
-        ('1 record', '2,000 records')
-    """
+    """For example "1 record", "2,000 records"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

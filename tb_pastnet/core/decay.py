@@ -96,9 +96,6 @@ class OneShot:
         return None if step < self.step else float(self.sparsity)
 
 
-Schedule = PolynomialDecay | OneShot
-
-
 def _check_step(step: Any, name: str) -> None:
     if not is_whole(step) or step < 0:
         raise _wrong(f"{name} from 0 on", f"{step!r:.60}", "Steps are whole batches.")

@@ -30,24 +30,17 @@ _NAMED = 3
 
 
 class LayerFacts(NamedTuple):
-    """The facts of a layer of a run.
-
-    Attributes:
-        steps: int64 (records,), of its records.
-        counts: uint32 (records, 6), channels in each state.
-        nonfinite: uint32 (records,), channels with NaN or infinity.
-        mean_delta: float32 (records,), the mean relative delta.
-        stalled: channels that are meant to train and don't change, see `channel_states.stalled`.
-        stalled_since: the step since which none of them has changed, None if there are none.
-    """
+    """The facts of a layer of a run."""
 
     id: str
     channels: int
-    steps: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.uint32]
-    nonfinite: npt.NDArray[np.uint32]
-    mean_delta: npt.NDArray[np.float32]
+    steps: npt.NDArray[np.int64]  # int64 (records,), of its records
+    counts: npt.NDArray[np.uint32]  # uint32 (records, 6), channels in each state
+    nonfinite: npt.NDArray[np.uint32]  # uint32 (records,), channels with NaN or infinity
+    mean_delta: npt.NDArray[np.float32]  # float32 (records,), the mean relative delta
+    # channels that are meant to train and don't change, see `channel_states.stalled`
     stalled: int = 0
+    # the step since which none of them has changed, None if there are none
     stalled_since: int | None = None
 
 

@@ -33,16 +33,11 @@ def html_table(
 
 def _row(tag: str, cells: Sequence[object], sides: Sequence[str]) -> str:
     style = _CELL + ("border-bottom:1px solid rgba(128,128,128,0.5);" if tag == "th" else "")
-    return "".join(
-        [
-            "<tr>",
-            *(
-                f'<{tag} style="{style}text-align:{side}">{_inner(cell)}</{tag}>'
-                for cell, side in zip(cells, sides, strict=True)
-            ),
-            "</tr>",
-        ]
+    shown = (
+        f'<{tag} style="{style}text-align:{side}">{_inner(cell)}</{tag}>'
+        for cell, side in zip(cells, sides, strict=True)
     )
+    return f"<tr>{''.join(shown)}</tr>"
 
 
 def _inner(cell: object) -> str:

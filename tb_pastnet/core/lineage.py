@@ -23,11 +23,10 @@ CLOCKS_DIFFER = 0.1
 def run_number(origin: str, origins: Sequence[str | None], *, resumes: bool) -> int:
     """Which run a training continues, by its number; the number of runs if it is a new one.
 
-    Args:
-        origin: a fingerprint of the values that the training began with.
-        origins: those of the runs, the oldest first; None for a run that has recorded nothing.
-        resumes: whether it begins at a step above 0, as from a checkpoint, whose weights are no
-            longer those of the beginning. Then it is the run of its origin, or else the newest.
+    An origin is a fingerprint of the values that a training began with; None for a run that has
+    recorded nothing. The oldest run is first. A training that resumes begins at a step above 0, as
+    from a checkpoint, whose weights are no longer those of the beginning: if it isn't the run of
+    its origin, it is the newest.
     """
     for wanted in (origin, None):
         if wanted in origins:
@@ -36,14 +35,10 @@ def run_number(origin: str, origins: Sequence[str | None], *, resumes: bool) -> 
 
 
 def writers_of(spans: Sequence[tuple[float, float] | None]) -> list[int]:
-    """The writer of each lineage of a run, from 0: lineages of one writer never overlap in time.
+    """The newest possible writer of each lineage of a run, from 0: those of one never overlap.
 
-    Args:
-        spans: the times of the first and the last record of each lineage, in seconds, in the order
-            of the lineages; None for one without records, which belongs to the newest writer.
-
-    Returns:
-        For each lineage the number of the newest writer that it can belong to.
+    Spans are the times of the first and the last record of each lineage, in seconds, in the order
+    of the lineages; None for one without records, which belongs to the newest writer.
 
     Example:
         >>> writers_of([(0, 9), (5, 20), (10, 15), (30, 40)])
@@ -85,7 +80,7 @@ def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
 
 
 def supersede(
-    lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None] | None = None
+    lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None]
 ) -> list[Flags]:
     """Marks the records that still count, as bool (records,) for each lineage: False = superseded.
 
@@ -94,9 +89,7 @@ def supersede(
     block of a variable is unreadable.
     """
     order = sorted(range(len(lineages)), key=lambda i: lineages[i][:2])
-    firsts = [int(lineages[i][2][0]) if len(lineages[i][2]) else None for i in order]
-    if starts is not None:
-        firsts = [_earlier(first, starts[i]) for first, i in zip(firsts, order, strict=True)]
+    firsts = [_first_step(lineages[i][2], starts[i]) for i in order]
     keep: list[Flags] = [np.ones(0, bool)] * len(lineages)
     for i, cut in zip(order, first_steps_after(firsts), strict=True):
         steps = lineages[i][2]
@@ -104,5 +97,6 @@ def supersede(
     return keep
 
 
-def _earlier(first: int | None, second: int | None) -> int | None:
-    return min((step for step in (first, second) if step is not None), default=None)
+def _first_step(steps: Integers, start: int | None) -> int | None:
+    candidates = (*steps[:1].tolist(), start)
+    return min((step for step in candidates if step is not None), default=None)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
@@ -52,12 +53,8 @@ def _automatic(class_name: str, name: str) -> str | None:
 
 
 def _free(base: str, used: set[str]) -> str:
-    if base not in used:
-        return base
-    number = 1
-    while f"{base}_{number}" in used:
-        number += 1
-    return f"{base}_{number}"
+    numbered = (f"{base}_{number}" for number in count(1))
+    return next(name for name in chain([base], numbered) if name not in used)
 
 
 def resolve(
@@ -73,9 +70,9 @@ def resolve(
     if not isinstance(name, str):
         raise InvalidArgument(
             f"Could not find a {kind} by {name!r:.60}: expected its name, got "
-            f"{type(name).__name__}. Choose among {_listed(candidates) or 'none at all'}."
+            f"{type(name).__name__}. Choose among {_listed(candidates)}."
         )
-    fits = _fitting(name, ((identity, identity) for identity in candidates))
+    fits = _fitting(name, [(identity, identity) for identity in candidates])
     if len(fits) == 1:
         return fits[0]
     shown = _listed(fits or _nearest_first(name, candidates))
@@ -88,8 +85,7 @@ def resolve(
     if any(each.startswith(f"{name}/") for each in candidates):
         mend = f"Write '{name}/*' for all that are in it."
     raise UnknownName(
-        f"Could not find {kind} {name!r}: expected one of {shown or 'none at all'}, got no "
-        f"match. {mend}"
+        f"Could not find {kind} {name!r}: expected one of {shown}, got no match. {mend}"
     )
 
 
@@ -100,27 +96,20 @@ class LogName(str):
 
 
 class Called(NamedTuple):
-    """What a variable may be called besides its name in the log.
+    """What a variable may be called besides its name in the log."""
 
-    Attributes:
-        shape: of the variable, by which errors tell two apart.
-        names: its paths in the framework, first the one below the root: "dense_7/kernel".
-        handles: objects that mean it: the variable itself, and the layers that it belongs to.
-    """
-
-    shape: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()  # of the variable, by which errors tell two apart
+    # its paths in the framework, first the one below the root: "dense_7/kernel"
     names: tuple[str, ...] = ()
+    # objects that mean it: the variable itself, and the layers that it belongs to
     handles: tuple[object, ...] = ()
 
 
 class Names:
-    """Looks up what a user calls the variables of a network.
+    """Looks up what a user calls the variables of a network, given in forward order.
 
     A name is read as ours and as the framework's own, in full or by the end of its path. If the two
     readings give different variables, that is an error that names both.
-
-    Args:
-        called: other names of each variable, by its name in the log, in forward order.
 
     Example:
         >>> names = Names({"dense/kernel": Called((4, 2), ("dense_7/kernel",))})
@@ -130,6 +119,9 @@ class Names:
 
     def __init__(self, called: Mapping[str, Called]) -> None:
         self._called = called
+        # Pairs of a path and our name: ours, the framework's below the root, all of the framework.
+        self._own = [(name, name) for name in called]
+        self._below = [(each.names[0], name) for name, each in called.items() if each.names]
         self._foreign = [(alias, name) for name, each in called.items() for alias in each.names]
         self._handled: dict[int, list[str]] = {}
         for name, each in called.items():
@@ -139,9 +131,8 @@ class Names:
     def one(self, wanted: object) -> str:
         """The one variable meant by a name, by itself, or by a layer that has no other.
 
-        Raises:
-            UnknownName: a name that fits none or several, a layer with several variables.
-            InvalidArgument: neither a name nor a part of this network.
+        Raises UnknownName if none or several are meant, and InvalidArgument for what is neither a
+        name nor a part of this network.
         """
         names = self.all(wanted)
         if len(names) != 1:
@@ -179,8 +170,7 @@ class Names:
             return [group for each in wanted for group in self.groups(each)]
         raise InvalidArgument(
             f"Could not choose {_shown(wanted)}: expected a variable or layer of this network, or "
-            f"a name, got something else. Choose among "
-            f"{_listed(list(self._called)) or 'none at all'}."
+            f"a name, got something else. Choose among {_listed(list(self._called))}."
         )
 
     def keyed(self, given: Mapping[Any, V] | None, argument: str) -> dict[str, V]:
@@ -199,11 +189,11 @@ class Names:
         """The variable of a name; if it fits none, all variables of the layer with this path."""
         if isinstance(name, LogName) and name in self._called:
             return [str(name)]
-        ours = _fitting(name, ((own, own) for own in self._called))
+        ours = _fitting(name, self._own)
         fits = list(dict.fromkeys([*_fitting(name, self._foreign), *ours]))
         if len(fits) == 1:
             return fits
-        paths = (*self._called, *(alias for alias, _ in self._foreign))
+        paths = (path for path, _ in (*self._own, *self._foreign))
         if not fits and any(path.startswith(f"{name}/") for path in paths):
             return self._fitting(f"{name}/*")
         if len(fits) == len(ours):
@@ -216,20 +206,16 @@ class Names:
 
     def _fitting(self, pattern: str) -> list[str]:
         """Those that a pattern fits. The root's own name in some paths doesn't count."""
-        ours = [name for name in self._called if fnmatchcase(name, pattern)]
-        firsts = ((name, alias) for name, each in self._called.items() for alias in each.names[:1])
-        below = [name for name, alias in firsts if fnmatchcase(alias, pattern)]
-        if not (ours or below):
-            fits = [name for alias, name in self._foreign if fnmatchcase(alias, pattern)]
-            if not fits:
-                raise UnknownName(
-                    f"Could not find variables by {pattern!r}: expected a pattern that fits some "
-                    f"of {_listed(list(self._called)) or 'none at all'}, got one that fits none. "
-                    f"Correct it, or leave it out."
-                )
-            return list(dict.fromkeys(fits))
+        ours, below = _matching(pattern, self._own), _matching(pattern, self._below)
+        fits = ours or below or _matching(pattern, self._foreign)
+        if not fits:
+            raise UnknownName(
+                f"Could not find variables by {pattern!r}: expected a pattern that fits some of "
+                f"{_listed(list(self._called))}, got one that fits none. Correct it, or leave it "
+                f"out."
+            )
         if not (ours and below) or ours == below:
-            return ours or below
+            return fits
         both = [name for name in self._called if (name in ours) != (name in below)]
         raise UnknownName(
             f"Could not find variables by {pattern!r}: expected a pattern that fits the same by "
@@ -239,7 +225,7 @@ class Names:
 
     def _described(self, names: Sequence[str]) -> str:
         """Names with shapes, and the first other name of each."""
-        return _listed([self._line(name) for name in names]) or "none at all"
+        return _listed([self._line(name) for name in names])
 
     def _line(self, name: str) -> str:
         called = self._called[name]
@@ -248,12 +234,15 @@ class Names:
         return f"{name}{shape}" + (f", the framework's {others[0]}" if others else "")
 
 
-def _fitting(name: str, called: Iterable[tuple[str, str]]) -> list[str]:
-    """The identities that a name means, among pairs of name and identity."""
-    pairs = list(called)
-    exact = [identity for alias, identity in pairs if alias == name]
-    ends = [identity for alias, identity in pairs if alias.endswith("/" + name)]
+def _fitting(name: str, called: Sequence[tuple[str, str]]) -> list[str]:
+    """The identities that a name means, among pairs of path and identity."""
+    exact = [identity for path, identity in called if path == name]
+    ends = [identity for path, identity in called if path.endswith("/" + name)]
     return list(dict.fromkeys(exact or ends))
+
+
+def _matching(pattern: str, called: Sequence[tuple[str, str]]) -> list[str]:
+    return list(dict.fromkeys(name for path, name in called if fnmatchcase(path, pattern)))
 
 
 def is_pattern(name: str) -> bool:
@@ -266,6 +255,8 @@ def _shown(wanted: object) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "none at all"
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 

@@ -9,6 +9,8 @@ hypergeometric distribution.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 
@@ -29,8 +31,7 @@ def overlap(shared: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike) 
     intersection = np.asarray(shared, np.float64)
     union = np.asarray(first, np.float64) + np.asarray(second, np.float64) - intersection
     empty = union == 0
-    result: Floats = np.where(empty, 1.0, intersection / np.where(empty, 1.0, union))
-    return result
+    return np.where(empty, 1.0, intersection / np.where(empty, 1.0, union))
 
 
 def by_chance(first: npt.ArrayLike, second: npt.ArrayLike, elements: npt.ArrayLike) -> Floats:
@@ -106,11 +107,8 @@ class ByChance:
 def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
     """The probability of each number of shared elements, of which there are at most `FEW`."""
     least = np.maximum(first + second - elements, 0)[..., None]
-    first, second, rest = (
-        first[..., None],
-        second[..., None],
-        (elements - first - second)[..., None],
-    )
+    rest = (elements - first - second)[..., None]
+    first, second = first[..., None], second[..., None]
     shared = least + np.arange(FEW)
     ways = np.maximum(first - shared, 0) * np.maximum(second - shared, 0)
     with np.errstate(divide="ignore"):
@@ -123,8 +121,7 @@ def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
     # They begin at the smallest number that two such sets can share.
     place = np.arange(FEW + 1) - least.astype(np.int64)
     moved = np.take_along_axis(weights, np.maximum(place, 0), axis=-1)
-    result: Floats = np.where(place >= 0, moved, 0.0)
-    return result
+    return np.where(place >= 0, moved, 0.0)
 
 
 def words(bits: npt.NDArray[np.uint8]) -> Words:
@@ -149,20 +146,17 @@ def count_pairs(packed: Words) -> Integers:
     return pairs
 
 
-def _table() -> npt.NDArray[np.uint8]:
+@functools.cache
+def _bit_counts() -> npt.NDArray[np.uint8]:
     """The number of ones in each 16 bits."""
-    counts = np.zeros(1, np.uint8)
-    for _ in range(16):
-        counts = np.concatenate([counts, counts + np.uint8(1)])
+    bits = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8))
+    counts: npt.NDArray[np.uint8] = bits.reshape(-1, 16).sum(axis=1, dtype=np.uint8)
     return counts
-
-
-_COUNTS = _table()
 
 
 def _set_bits_by_table(packed: Words) -> npt.NDArray[np.uint8]:
     """For NumPy before 2: the ones of each 16 bits, uint8 (..., 4 words)."""
-    return _COUNTS[np.ascontiguousarray(packed).view(np.uint16)]
+    return _bit_counts()[np.ascontiguousarray(packed).view(np.uint16)]
 
 
 # NumPy 1.26, the oldest that we support, can't count bits.

@@ -8,13 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.statistics import (
-    CHANGED,
-    DELTA_MAX,
-    DELTA_NORM,
-    NONFINITE,
-    VALUE_ROWS,
-)
+from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NONFINITE, VALUE_ROWS
 
 BLOCK = 1 << 15
 """Elements of a block: in float64 they take 256 KiB."""

@@ -33,19 +33,12 @@ Score = Callable[[Values, Mask], Values]
 
 
 class Prunable(NamedTuple):
-    """One variable's weights, as a rule gets them.
+    """One variable's weights, as a rule gets them."""
 
-    Attributes:
-        name: of the variable, for errors.
-        values: the weights, of any shape.
-        kept: their mask so far, of the same shape.
-        axis: how the variable splits into channels.
-    """
-
-    name: str
-    values: Values
-    kept: Mask
-    axis: ChannelAxis
+    name: str  # of the variable, for errors
+    values: Values  # the weights, of any shape
+    kept: Mask  # their mask so far, of the same shape
+    axis: ChannelAxis  # how the variable splits into channels
 
 
 Rule = Callable[..., list[Mask]]
@@ -71,15 +64,7 @@ def below(weights: Sequence[Prunable], threshold: float, *, score: Score = magni
 
     The threshold is rounded to the weights' dtype first: a float32 weight of 0.7 is not below 0.7.
 
-    Raises:
-        InvalidArgument: the threshold isn't a finite number, or is negative.
-
-    Example:
-        >>> from tb_pastnet.core.axes import channel_axis
-        >>> axis = channel_axis(["Dense"], "kernel", (3, 1))
-        >>> w = Prunable("w", np.array([[-3.0], [0.1], [0.5]]), np.ones((3, 1), bool), axis)
-        >>> below([w], 0.5)[0][:, 0].tolist()
-        [True, False, True]
+    Raises InvalidArgument if it isn't a finite number, or is negative.
     """
     return [weight.kept & _reaches(weight, threshold, score) for weight in weights]
 
@@ -99,24 +84,11 @@ def smallest(
     largest one of each variable always stays, because pruning a whole layer would cut the network
     (Tanaka et al. 2020, arXiv:2006.05467, "layer collapse"); near 1 fewer may thus be pruned.
 
-    Args:
-        weights: of each variable.
-        sparsity: the fraction of all to prune, from 0 up to below 1. If more is already pruned,
-            nothing changes.
-        scope: "global", the smallest of all variables together, or "layer", of each variable
-            separately.
-        structured: whether whole channels are pruned; `sparsity` is then the fraction of channels.
-        score: the size of a weight or channel.
+    If more is already pruned, nothing changes. If `structured`, whole channels are pruned, and the
+    sparsity is a fraction of channels. The scope is "global", the smallest of all variables
+    together, or "layer", of each variable separately.
 
-    Raises:
-        InvalidArgument: the sparsity isn't a number in range, or the scope is another word.
-
-    Example:
-        >>> from tb_pastnet.core.axes import channel_axis
-        >>> axis = channel_axis(["Dense"], "kernel", (2, 2))
-        >>> w = Prunable("w", np.array([[0.1, -0.4], [0.3, 0.2]]), np.ones((2, 2), bool), axis)
-        >>> smallest([w], 0.5)[0].tolist()
-        [[False, True], [True, False]]
+    Raises InvalidArgument if the sparsity isn't from 0 up to below 1, or the scope another word.
     """
     share = check_sparsity(sparsity)
     if scope not in SCOPES:
@@ -124,12 +96,14 @@ def smallest(
             f"Could not prune the smallest weights: expected scope='global' or 'layer', got "
             f"{scope!r:.60}. Global ranks the weights of all variables together."
         )
-    ranked = [_ranked(weight, structured, score) for weight in weights]
-    groups = [ranked] if ranked and scope == "global" else [[variable] for variable in ranked]
-    stays = [mask for group in groups for mask in _without_smallest(group, share)]
+    sizes = [_ranked(weight, structured, score) for weight in weights]
+    groups = [sizes] if sizes and scope == "global" else [[variable] for variable in sizes]
+    pruned = [goes for group in groups for goes in _smallest_of(group, share)]
+    if structured:
+        pruned = [spread(goes, weight.axis) for weight, goes in zip(weights, pruned, strict=True)]
     return [
-        weight.kept & (spread(mask, weight.axis) if structured else mask.reshape(weight.kept.shape))
-        for weight, mask in zip(weights, stays, strict=True)
+        weight.kept & ~goes.reshape(weight.kept.shape)
+        for weight, goes in zip(weights, pruned, strict=True)
     ]
 
 
@@ -147,23 +121,21 @@ def blocks(
     sums over, see `mask_input.reduction_axes`; those that are already sparser stay as they are.
     Among equal weights the first of a block is pruned first; NaN and infinity count as largest.
 
-    Raises:
-        InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
-
-    Example:
-        >>> from tb_pastnet.core.axes import channel_axis
-        >>> axis = channel_axis(["Dense"], "kernel", (4, 1))
-        >>> values = np.array([[0.4], [-0.3], [0.1], [0.2]])
-        >>> blocks([Prunable("w", values, np.ones((4, 1), bool), axis)], 2, 4)[0][:, 0].tolist()
-        [True, True, False, False]
+    Raises InvalidArgument if N isn't from 1 to M, or M doesn't divide the number of inputs.
     """
     return [_in_blocks(weight, nonzeros_per_block, block_size, score) for weight in weights]
 
 
 def _sizes(weight: Prunable, score: Score) -> Values:
     """The size of each single weight, in the variable's shape."""
-    sizes = score(weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1))
-    return sizes.reshape(weight.kept.shape)
+    return score(*_rows(weight, structured=False)).reshape(weight.kept.shape)
+
+
+def _rows(weight: Prunable, *, structured: bool) -> tuple[Values, Mask]:
+    """Values and mask as (rows, elements): a row is a channel, or else a single weight."""
+    if structured:
+        return weight.axis.split(weight.values), weight.axis.split(weight.kept)
+    return weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1)
 
 
 def _reaches(weight: Prunable, threshold: float, score: Score) -> Mask:
@@ -206,26 +178,12 @@ def _in_blocks(weight: Prunable, nonzeros: int, block_size: int, score: Score) -
     return stays.reshape(sizes.shape).transpose(np.argsort(order)) & weight.kept
 
 
-class _Ranked(NamedTuple):
-    """The weights, or channels, of one variable that may be pruned.
-
-    Attributes:
-        candidates: flat, True where not pruned yet.
-        sizes: float of shape (number of candidates,), never NaN.
-    """
-
-    candidates: Mask
-    sizes: Values
-
-
-def _ranked(weight: Prunable, structured: bool, score: Score) -> _Ranked:
-    if structured:
-        rows, kept = weight.axis.split(weight.values), weight.axis.split(weight.kept)
-        candidates = np.asarray(kept.any(axis=1))
-    else:
-        rows, kept = weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1)
-        candidates = kept[:, 0]
-    return _Ranked(candidates, _finite(score(rows, kept)[candidates]))
+def _ranked(weight: Prunable, structured: bool, score: Score) -> Values:
+    """The size of each weight, or channel; minus infinity for those that are already pruned."""
+    rows, kept = _rows(weight, structured=structured)
+    sizes = _finite(score(rows, kept))
+    sizes[~kept.any(axis=1)] = -np.inf
+    return sizes
 
 
 def _finite(sizes: Values) -> Values:
@@ -235,25 +193,26 @@ def _finite(sizes: Values) -> Values:
     return wide
 
 
-def _without_smallest(group: Sequence[_Ranked], share: float) -> list[Mask]:
-    """What stays of each variable, flat, when a share of a group is pruned, including pruned ones.
+def _smallest_of(group: Sequence[Values], share: float) -> list[Mask]:
+    """What goes of each variable until a share of a group is pruned, including pruned ones.
 
     The largest of a variable always stays. Among equal ones the first is pruned first.
     """
-    total = sum(variable.candidates.size for variable in group)
-    live = sum(variable.sizes.size for variable in group)
-    free = [_all_but_largest(variable.sizes) for variable in group]
-    pool = np.concatenate([variable.sizes[f] for variable, f in zip(group, free, strict=True)])
-    more = min(round(share * total) - (total - live), pool.size)
-    if more <= 0:
-        return [variable.candidates for variable in group]
-    goes = np.split(_smallest(pool, more), np.cumsum([np.count_nonzero(f) for f in free])[:-1])
-    return [_pruned(*parts) for parts in zip(group, free, goes, strict=True)]
+    total = sum(sizes.size for sizes in group)
+    pruned = sum(int(np.count_nonzero(sizes == -np.inf)) for sizes in group)
+    masks = [_all_but_largest(sizes) for sizes in group]
+    pool = np.concatenate([sizes[free] for sizes, free in zip(group, masks, strict=True)])
+    count = min(round(share * total) - pruned, pool.size)
+    goes = _smallest(pool, count) if count > 0 else np.zeros(pool.size, bool)
+    ends = np.cumsum([np.count_nonzero(free) for free in masks])
+    for mask, part in zip(masks, np.split(goes, ends[:-1]), strict=True):
+        mask[mask] = part
+    return masks
 
 
 def _all_but_largest(sizes: Values) -> Mask:
-    """All but the largest; among equal ones the last stays, as it would be pruned last."""
-    free = np.ones(sizes.size, bool)
+    """Those that may go. Among equal ones the last stays, as it would be pruned last."""
+    free = np.asarray(sizes > -np.inf)
     if sizes.size:
         free[sizes.size - 1 - int(sizes[::-1].argmax())] = False
     return free
@@ -266,11 +225,3 @@ def _smallest(sizes: Values, count: int) -> Mask:
     ties = np.flatnonzero(sizes == limit)
     goes[ties[: count - int(np.count_nonzero(goes))]] = True
     return goes
-
-
-def _pruned(variable: _Ranked, free: Mask, goes: Mask) -> Mask:
-    stays = np.ones(variable.sizes.size, bool)
-    stays[free] = ~goes
-    kept = variable.candidates.copy()
-    kept[variable.candidates] = stays
-    return kept

@@ -24,20 +24,13 @@ from tb_pastnet.errors import InvalidArgument
 
 
 class Statistic(NamedTuple):
-    """One number that is recorded for each channel.
+    """One number that is recorded for each channel."""
 
-    Attributes:
-        name: in records, answers and tables.
-        meaning: what it is, as docs/reference/record_format.md has it.
-        share: it is in [0, 1], and 0 and 1 are exact.
-        whole: it is a count, see `quantize_counts`.
-        near: the statistic whose codes are nearly the same: a record stores the difference.
-    """
-
-    name: str
-    meaning: str
-    share: bool = False
-    whole: bool = False
+    name: str  # in records, answers and tables
+    meaning: str  # what it is, as docs/reference/record_format.md has it
+    share: bool = False  # it is in [0, 1], and 0 and 1 are exact
+    whole: bool = False  # it is a count, see `quantize_counts`
+    # the statistic whose codes are nearly the same: a record stores the difference
     near: str | None = None
 
 

@@ -39,21 +39,15 @@ _HEADS = encode_heads()
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Records of one variable, oldest first.
+    """Records of one variable, oldest first."""
 
-    Attributes:
-        sequence: int64 (records,), the writer's number of each record, strictly increasing.
-        steps: int64 (records,), strictly increasing.
-        past_steps: int64 (records,), the step of the past value that each is compared with.
-        codes: int16 (statistics, records, channels), see `quantize`, rows as in
-            `statistics.STATISTICS`; `NAN` where a statistic wasn't recorded.
-        unknown: names of statistics that were recorded, and are unknown to this version.
-    """
-
-    sequence: Integers
-    steps: Integers
-    past_steps: Integers
+    sequence: Integers  # int64 (records,), the writer's number of each record, strictly increasing
+    steps: Integers  # int64 (records,), strictly increasing
+    past_steps: Integers  # int64 (records,), the step of the past value that each is compared with
+    # int16 (statistics, records, channels), see `quantize`, rows as in `statistics.STATISTICS`;
+    # `NAN` where a statistic wasn't recorded
     codes: Codes
+    # names of statistics that were recorded, and are unknown to this version
     unknown: tuple[str, ...] = ()
 
     @property

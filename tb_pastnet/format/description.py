@@ -19,96 +19,57 @@ from tb_pastnet.format.json_payload import natural, text
 
 @dataclass(frozen=True)
 class VariableEntry:
-    """A recorded variable.
+    """A recorded variable."""
 
-    Attributes:
-        id: its path below the model, such as "block1/conv1/kernel".
-        layer: the id of its layer.
-        name: its own name.
-        role: "kernel", "bias", "scale", "statistic" or "other".
-        shape: its shape.
-        dtype: its dtype's name.
-        axis: the channel axis in words, see `axes.ChannelAxis.text`.
-        verified: whether that axis is known to fit.
-        channels: number of channels.
-        elements: elements of each channel.
-        group: the one of the description's `groups` that has its learning rate; None: the common
-            rate.
-        follows: whether anything but an optimizer moves it on purpose.
-    """
-
-    id: str
-    layer: str
+    id: str  # its path below the model, such as "block1/conv1/kernel"
+    layer: str  # the id of its layer
     name: str
-    role: str
+    role: str  # "kernel", "bias", "scale", "statistic" or "other"
     shape: tuple[int, ...]
     dtype: str
-    axis: str
-    verified: bool
+    axis: str  # the channel axis in words, see `axes.ChannelAxis.text`
+    verified: bool  # whether that axis is known to fit
     channels: int
-    elements: int
+    elements: int  # elements of each channel
+    # the one of the description's `groups` that has its learning rate; None: the common rate
     group: int | None = None
-    follows: bool = False
+    follows: bool = False  # whether anything but an optimizer moves it on purpose
 
 
 @dataclass(frozen=True)
 class LayerEntry:
-    """A layer with at least one recorded variable.
+    """A layer with at least one recorded variable."""
 
-    Attributes:
-        id: its path below the model, such as "block1/conv1".
-        group: the path of its parent, "" at the top.
-        name: its own name.
-        type: its class.
-        variables: ids of its variables.
-        main: the id of the variable that it is drawn by.
-    """
-
-    id: str
-    group: str
+    id: str  # its path below the model, such as "block1/conv1"
+    group: str  # the path of its parent, "" at the top
     name: str
     type: str
-    variables: tuple[str, ...]
-    main: str
+    variables: tuple[str, ...]  # ids of its variables
+    main: str  # the id of the variable that it is drawn by
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a lineage records, and how.
+    """What a lineage records, and how."""
 
-    Attributes:
-        lineage: the writer's 32-bit id.
-        ordinal: its place among the lineages of the run.
-        origin: equal in runs whose weights come from the same initial values.
-        every: records are due when step // every grows.
-        past: what "past" means: "previous", "record", "epoch", "initial" or a number of steps.
-        first_step: the step of the first record, or of a change of a mask before it.
-        created: seconds since 1970.
-        versions: of tb_pastnet, keras, tensorflow.
-        layers: in forward order.
-        variables: in the order of their layers.
-        skipped: name and reason of each variable that can't be recorded.
-        audited: whether the writer compared held weights bitwise at each record: then its
-            violations list what moved, and the records aren't searched for it.
-        probe_every: with a probe, it was evaluated at the records whose number is a multiple of
-            this.
-        groups: names of the groups of weights that have their own learning rate.
-    """
-
-    lineage: int
-    ordinal: int
-    origin: str
-    every: int
-    past: str
-    first_step: int
-    created: float
-    versions: Mapping[str, str] = field(default_factory=dict)
-    layers: tuple[LayerEntry, ...] = ()
-    variables: tuple[VariableEntry, ...] = ()
+    lineage: int  # the writer's 32-bit id
+    ordinal: int  # its place among the lineages of the run
+    origin: str  # equal in runs whose weights come from the same initial values
+    every: int  # records are due when step // every grows
+    past: str  # what "past" means: "previous", "record", "epoch", "initial" or a number of steps
+    first_step: int  # the step of the first record, or of a change of a mask before it
+    created: float  # seconds since 1970
+    versions: Mapping[str, str] = field(default_factory=dict)  # of tb_pastnet, keras, tensorflow
+    layers: tuple[LayerEntry, ...] = ()  # in forward order
+    variables: tuple[VariableEntry, ...] = ()  # in the order of their layers
+    # name and reason of each variable that can't be recorded
     skipped: tuple[tuple[str, str], ...] = ()
+    # whether the writer compared held weights bitwise at each record: then its violations list what
+    # moved, and the records aren't searched for it
     audited: bool = False
+    # with a probe, it was evaluated at the records whose number is a multiple of this
     probe_every: int = 1
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()  # names of the groups of weights that have their own learning rate
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ file systems are used if fsspec has no driver and the process has loaded TensorF
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
@@ -18,12 +19,11 @@ from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from tb_pastnet.format.tensorflow_store import TensorFlowStore
-
 _DRIVERS = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow",
     "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "adl": "adlfs",
 }  # fmt: skip
+_INTERNAL = "tensorflow.python._pywrap_tensorflow_internal"
 _OTHER_SCHEME = f"Use one of {', '.join(f'{each}://' for each in _DRIVERS)}, or another of fsspec."
 
 
@@ -156,7 +156,7 @@ def store_of(path: str) -> ObjectStore:
     except (ImportError, ValueError) as error:
         tf: Any = sys.modules.get("tensorflow")
         if tf is not None and protocol in tf.io.gfile.get_registered_schemes():
-            return TensorFlowStore(tf)
+            return _TensorFlowStore(tf)
         driver = _DRIVERS.get(protocol)
         mend = f"Run: pip install {driver}." if driver else _OTHER_SCHEME
         raise UnusableURL(f"no driver for {protocol}://", mend) from error
@@ -213,3 +213,62 @@ def _progress(path: str) -> Any:
     if find_spec("tqdm") is None:
         return NoOpCallback()
     return TqdmCallback(tqdm_kwargs={"desc": f"Fetching {path}", "delay": 2, "disable": None})
+
+
+class _TensorFlowStore:
+    """Writes use TensorFlow's C interface.
+
+    Its `GFile` aborts the process if an upload ends while the interpreter exits, and blocks the
+    interpreter while a failed upload times out.
+    """
+
+    def __init__(self, tf: Any) -> None:
+        self._gfile = tf.io.gfile
+
+    def names(self, path: str) -> list[str]:
+        if not self._gfile.isdir(path):
+            return []
+        return sorted(str(name).rstrip("/") for name in self._gfile.listdir(path))
+
+    def below(self, path: str) -> list[str]:
+        begin = len(path.rstrip("/")) + 1
+        walk = self._gfile.walk(path)
+        return [
+            f"{folder.rstrip('/')}/{name}"[begin:] for folder, _, names in walk for name in names
+        ]
+
+    def read(self, path: str) -> bytes:
+        with self._gfile.GFile(path, "rb") as file:
+            return bytes(file.read())
+
+    def write(self, path: str, data: bytes) -> None:
+        if not path.startswith("gs://"):  # there a directory would be another object
+            self._gfile.makedirs(path.rpartition("/")[0])
+        library = ctypes.CDLL(sys.modules[_INTERNAL].__file__)
+        library.TF_NewStatus.restype = ctypes.c_void_p
+        library.TF_Message.restype = ctypes.c_char_p
+        status, file = ctypes.c_void_p(library.TF_NewStatus()), ctypes.c_void_p()
+
+        def check() -> None:
+            if library.TF_GetCode(status):
+                message = library.TF_Message(status).decode(errors="replace")
+                raise OSError(" ".join(message.split()))  # it has several lines
+
+        try:
+            library.TF_NewWritableFile(path.encode(), ctypes.byref(file), status)
+            check()
+            try:
+                library.TF_AppendWritableFile(file, data, ctypes.c_size_t(len(data)), status)
+                check()
+            finally:
+                library.TF_CloseWritableFile(file, status)
+            check()
+        finally:
+            library.TF_DeleteStatus(status)
+
+    def remove(self, path: str) -> None:
+        self._gfile.rmtree(path)
+
+    def fetch(self, path: str, names: Sequence[str], folder: Path) -> None:
+        for name in names:
+            (folder / name).write_bytes(self.read(f"{path.rstrip('/')}/{name}"))

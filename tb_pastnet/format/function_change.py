@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,10 @@ RELATIVE, COSINE, DIVERGENCE, DECISIONS = range(len(MEASURES))
 LAYER, OUTPUT = "layer", "output"
 """Kinds of places."""
 
+_FLOAT32 = float(np.finfo(np.float32).max)
+# By its bits: if subnormal numbers are flushed to zero, 2.0**-149 would be zero as well.
+_SMALLEST = np.array(1, np.uint32).view(np.float32)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -68,23 +72,29 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class FunctionChange:
-    """Records of how far outputs moved, oldest first.
+    """Records of how far outputs moved, oldest first."""
 
-    Attributes:
-        inputs: the probe batch.
-        places: what was compared, layers in forward order, then outputs.
-        sequence: int64 (records,), the numbers of the records that these belong to, increasing.
-        steps: int64 (records,), strictly increasing.
-        past_steps: int64 (records,), the step of the past values.
-        values: float32 (4, records, places), see `MEASURES`.
-    """
-
-    inputs: tuple[Input, ...]
-    places: tuple[Place, ...]
+    inputs: tuple[Input, ...]  # the probe batch
+    places: tuple[Place, ...]  # what was compared, layers in forward order, then outputs
+    # int64 (records,), the numbers of the records that these belong to, increasing
     sequence: Integers
-    steps: Integers
-    past_steps: Integers
-    values: Floats
+    steps: Integers  # int64 (records,), strictly increasing
+    past_steps: Integers  # int64 (records,), the step of the past values
+    values: Floats  # float32 (4, records, places), see `MEASURES`
+
+
+def narrow(values: npt.NDArray[np.float64]) -> Floats:
+    """Rounds to float32; only zero becomes zero, and only infinity infinite.
+
+    What is smaller than float32's smallest number, or larger than its largest, becomes that number,
+    with its sign. NaN stays NaN.
+    """
+    wide = np.asarray(values, np.float64)
+    inside = np.where(np.isinf(wide), wide, np.clip(wide, -_FLOAT32, _FLOAT32))
+    with np.errstate(under="ignore"):
+        rounded = inside.astype(np.float32)
+    lost = (rounded == 0) & (wide != 0)
+    return np.where(lost, np.copysign(_SMALLEST, rounded), rounded)
 
 
 def encode_function_change(change: FunctionChange, *, tag: str, step: int, lineage: int) -> bytes:
@@ -113,37 +123,27 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
     reader = varint.Reader(unseal(message, Kind.FUNCTION, tag=tag, step=step, lineage=lineage))
     data = json_payload.unpack(reader.take(reader.number(limits.MAX_MESSAGE)))
     with json_payload.expecting("a complete probe"):
-        measures, change = _head(data)
-    shape = len(measures), len(change.steps), len(change.places)
+        measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
+        inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
+        places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
+        if len(set(measures)) < len(measures) or _twice(places):
+            raise ValueError("a measure or a place is there twice")
+        sequence = _numbers(data["sequence"], natural)
+        steps, past_steps = (_numbers(data[key], _step) for key in ("steps", "past_steps"))
+    shape = len(measures), len(steps), len(places)
     if not 0 < math.prod(shape) <= limits.MAX_VALUES:
         raise varint.damaged("records of reasonable size", " x ".join(map(str, shape)) + " values")
-    if not len(change.sequence) == len(change.steps) == len(change.past_steps):
+    if not len(sequence) == len(steps) == len(past_steps):
         raise varint.damaged("a step of each record", "more of one than of another")
-    if not (varint.increase(change.sequence) and varint.increase(change.steps)):
+    if not (varint.increase(sequence) and varint.increase(steps)):
         raise varint.damaged("increasing steps", "steps that go back")
     raw = planes.inflate(reader.take(reader.left), 4 * math.prod(shape))
-    return replace(change, values=_by_measure(measures, np.frombuffer(raw, "<f4").reshape(shape)))
+    values = _by_measure(measures, np.frombuffer(raw, "<f4").reshape(shape))
+    return FunctionChange(inputs, places, sequence, steps, past_steps, values)
 
 
-def _head(data: Mapping[str, Any]) -> tuple[list[str], FunctionChange]:
-    """The stored measures, and the records without their values."""
-    measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
-    inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
-    places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
-    if len(set(measures)) < len(measures) or _twice(places):
-        raise ValueError("a measure or a place is there twice")
-    sequence, steps, past_steps = (
-        _items(data[key], limits.MAX_RECORDS) for key in ("sequence", "steps", "past_steps")
-    )
-    change = FunctionChange(
-        inputs,
-        places,
-        np.array([natural(number) for number in sequence], np.int64),
-        np.array([_step(number) for number in steps], np.int64),
-        np.array([_step(number) for number in past_steps], np.int64),
-        np.zeros(0, np.float32),
-    )
-    return measures, change
+def _numbers(value: Any, read: Callable[[Any], int]) -> Integers:
+    return np.array([read(number) for number in _items(value, limits.MAX_RECORDS)], np.int64)
 
 
 def _items(value: Any, most: int) -> list[Any]:

@@ -26,31 +26,24 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The time axis of some consecutive records, and the account up to there.
+    """The time axis of some consecutive records, and the account up to there."""
 
-    Attributes:
-        sequence: int64 (records,), strictly increasing.
-        steps: int64 (records,), strictly increasing.
-        wall_times: float64 (records,), seconds since 1970, stored to the microsecond.
-        learning_rates: float64 (records,), NaN where unknown, or if several are in use.
-        offered: sequence numbers used so far in this lineage.
-        thinned: of these, left out by the thinning rule.
-        dropped: of these, not written because the disk was too slow.
-        closed: whether training ended normally here, as far as the writer knew.
-        notes: what went wrong and how often, since the lineage began.
-        group_rates: float64 (groups, records), for each group of weights with its own learning
-            rate, in the order of the description's `groups`; NaN where unknown.
-    """
-
+    # int64 (records,), strictly increasing
     sequence: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    # int64 (records,), strictly increasing
     steps: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    # float64 (records,), seconds since 1970, stored to the microsecond
     wall_times: Floats = field(default_factory=lambda: np.zeros(0))
+    # float64 (records,), NaN where unknown, or if several are in use
     learning_rates: Floats = field(default_factory=lambda: np.zeros(0))
-    offered: int = 0
-    thinned: int = 0
-    dropped: int = 0
-    closed: bool = False
+    offered: int = 0  # sequence numbers used so far in this lineage
+    thinned: int = 0  # of these, left out by the thinning rule
+    dropped: int = 0  # of these, not written because the disk was too slow
+    closed: bool = False  # whether training ended normally here, as far as the writer knew
+    # what went wrong and how often, since the lineage began
     notes: dict[str, int] = field(default_factory=dict)
+    # float64 (groups, records), for each group of weights with its own learning rate, in the order
+    # of the description's `groups`; NaN where unknown
     group_rates: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
 

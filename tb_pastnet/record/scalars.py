@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import channel_states
-from tb_pastnet.core.latest_states import LatestStates
+from tb_pastnet.core.channel_states import LatestStates
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import quantize_statistics
 from tb_pastnet.errors import InvalidArgument

@@ -1,4 +1,4 @@
-"""A page of a few sentences, without a build, and a plugin that shows only that.
+"""The tab, a page of a few sentences without a build, and a plugin that shows only that.
 
 They need only TensorBoard.
 """
@@ -12,6 +12,8 @@ from typing import Any
 from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
+
+PAGE = "/index.js"
 
 # textContent and no HTML: the text may come from a log or from an exception.
 _MODULE = """\
@@ -49,10 +51,22 @@ def for_reader(error: BaseException) -> str:
     return f"{name}: {text}" if text and "/" not in text else name
 
 
-class StandInPlugin(base_plugin.TBPlugin):
-    """Shows in the tab what went wrong while loading. The other tabs aren't affected."""
+class Tab(base_plugin.TBPlugin):
+    """The tab, whatever it shows."""
 
     plugin_name = "pastnet"
+
+    def is_active(self) -> bool:
+        """Always False: data activate the tab, through `data_plugin_names`, for free."""
+        return False
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """The page, and the name of the tab."""
+        return base_plugin.FrontendMetadata(es_module_path=PAGE, tab_name="PastNet")
+
+
+class StandInPlugin(Tab):
+    """Shows in the tab what went wrong while loading. The other tabs aren't affected."""
 
     def __init__(self, error: BaseException) -> None:
         self._page = explaining_module(
@@ -65,15 +79,7 @@ class StandInPlugin(base_plugin.TBPlugin):
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         """Only the page."""
-        return {"/index.js": wrappers.Request.application(self._serve_page)}
-
-    def is_active(self) -> bool:
-        """Always False: data activate the tab."""
-        return False
-
-    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
-        """The same tab as the real plugin's."""
-        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="PastNet")
+        return {PAGE: wrappers.Request.application(self._serve_page)}
 
     def _serve_page(self, request: wrappers.Request) -> Any:
         return http_util.Respond(request, self._page, "text/javascript")

@@ -8,17 +8,14 @@ from tensorboard import plugin_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from tb_pastnet.format.tags import PLUGIN
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import Store
-from tb_pastnet.serve.explain import explaining_module
+from tb_pastnet.serve.explain import PAGE, Tab, explaining_module
 from tb_pastnet.serve.http.answers import Answer, NotModified, answer
-from tb_pastnet.serve.http.failures import not_found, shown
 from tb_pastnet.serve.http.parameters import Query
-from tb_pastnet.serve.http.web import Handler, WsgiApp, application
+from tb_pastnet.serve.http.web import Handler, WsgiApp, application, not_found, shown
 from tb_pastnet.serve.routes import ROUTES
 
-PAGE = "/index.js"
 STATIC = Path(__file__).parent / "static"
 
 # By hand: on Windows .js may be text/plain.
@@ -32,13 +29,11 @@ _TYPES = {
 }
 
 
-class PastNetPlugin(base_plugin.TBPlugin):
+class PastNetPlugin(Tab):
     """Shows which channels of a network move, are frozen or are pruned.
 
     Only the data provider of TensorBoard's context is used: the fast loader has nothing else.
     """
-
-    plugin_name = PLUGIN
 
     def __init__(self, context: base_plugin.TBContext, static: Path = STATIC) -> None:
         self._store = Store(context.data_provider)
@@ -49,20 +44,8 @@ class PastNetPlugin(base_plugin.TBPlugin):
         """All routes, by path below `data/plugin/pastnet`."""
         apps = {path: application(self._data_route(path)) for path in ROUTES}
         files = {path: application(_file_route(file)) for path, file in self._files.items()}
-        missing = {} if PAGE in files else {PAGE: application(_missing_page)}
-        return {**files, **missing, **apps, "/*": application(_unknown)}
-
-    def is_active(self) -> bool:
-        """Always False: data activate the tab, through `data_plugin_names`, for free."""
-        return False
-
-    def data_plugin_names(self) -> tuple[str, ...]:
-        """The plugins whose data activate the tab."""
-        return (PLUGIN,)
-
-    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
-        """The tab."""
-        return base_plugin.FrontendMetadata(es_module_path=PAGE, tab_name="PastNet")
+        always = {PAGE: application(_missing_page), "/*": application(_unknown)}
+        return {**always, **files, **apps}
 
     def _data_route(self, path: str) -> Handler:
         route = ROUTES[path]
@@ -77,11 +60,9 @@ class PastNetPlugin(base_plugin.TBPlugin):
 
 
 def _files(static: Path) -> dict[str, Path]:
-    if not static.is_dir():
-        return {}
     return {
         f"/{file.name}": file
-        for file in sorted(static.iterdir())
+        for file in sorted(static.glob("*"))
         if file.suffix in _TYPES and file.is_file()
     }
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import wraps
+from operator import methodcaller
+from typing import Any
 
-from tb_pastnet.format.description import VariableEntry
+from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.format.tags import MASKS
-from tb_pastnet.reader.figures import BLOCK, figures_of
+from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
 from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.layer_view import (
@@ -32,8 +35,8 @@ from tb_pastnet.serve.http.answers import (
     csv_answer,
     json_answer,
 )
-from tb_pastnet.serve.http.failures import bad_request, not_found, shown
 from tb_pastnet.serve.http.parameters import MOST_LISTED, Query
+from tb_pastnet.serve.http.web import bad_request, not_found, shown
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""
@@ -68,24 +71,34 @@ def kept(
     return fresh() if given_before is None else NotModified(given_before.tag, fresh)
 
 
-def _kept_of(
-    route: str,
-    readers: Sequence[RunReader],
-    make: Callable[[], Answer],
-    *asked: Hashable,
-    large: bool = False,
-) -> Answer | NotModified:
-    """The answer of a route about runs, given the other parameters."""
-    store, experiment = readers[0].store, readers[0].context.experiment
-    key = (route, experiment, tuple(reader.run.name for reader in readers), *asked)
-    return kept(store, key, tuple(reader.run.version for reader in readers), make, large=large)
+Route = Callable[[Query], Answer | NotModified]
 
 
-def _variable(query: Query) -> tuple[RunReader, VariableEntry, str]:
-    """The requested run, variable and id of the layer."""
-    reader = query.run()
-    layer = query.layer(reader.run)
-    return reader, query.variable(reader.run, layer), layer.id
+def _about_runs(
+    *parameters: Callable[[Query], Any], large: bool = False
+) -> Callable[[Callable[..., Answer]], Route]:
+    """Decorates a function that makes an answer of the parameters, a run or runs the first of them.
+
+    The answer is kept for the same parameters until a run changes.
+    """
+
+    def decorated(make: Callable[..., Answer]) -> Route:
+        @wraps(make)
+        def route(query: Query) -> Answer | NotModified:
+            about, *asked = (parameter(query) for parameter in parameters)
+            runs = [reader.run for reader in ([about] if isinstance(about, RunReader) else about)]
+            names, version = tuple(run.name for run in runs), tuple(run.version for run in runs)
+            key = (make.__name__, query.context.experiment, names, *asked)
+            return kept(query.store, key, version, lambda: make(about, *asked), large=large)
+
+        return route
+
+    return decorated
+
+
+_LISTED = methodcaller("runs", 1, MOST_LISTED)
+_STEP, _AT, _SINCE = (methodcaller("step", name) for name in ("step", "at", "since"))
+_UNIT, _MASK = methodcaller("choice", "unit", UNITS), methodcaller("choice", "mask", MASKS)
 
 
 def index(query: Query) -> Answer | NotModified:
@@ -101,102 +114,74 @@ def index(query: Query) -> Answer | NotModified:
     return kept(query.store, ("index", query.context.experiment), version, make)
 
 
-def overview(query: Query) -> Answer | NotModified:
+@_about_runs(Query.run, Query.threshold, Query.columns, Query.span)
+def overview(reader: RunReader, threshold: float, most: int, span: StepSpan) -> Answer:
     """Every layer of a run in at most `cols` columns, from one step to another: to be drawn."""
-    reader = query.run()
-    threshold = query.threshold()
-    most = query.columns()
-    span = query.span()
-
-    def make() -> Answer:
-        return binary_answer(overview_columns(figures_of(reader, threshold), most, span))
-
-    return _kept_of("overview", [reader], make, threshold, most, span)
+    return binary_answer(overview_columns(figures_of(reader, threshold), most, span))
 
 
-def records(query: Query) -> Answer | NotModified:
+@_about_runs(_LISTED, Query.threshold, _AT, methodcaller("integer", "count", least=1, most=BLOCK))
+def records(
+    readers: Sequence[RunReader], threshold: float, step: int | None, count: int | None
+) -> Answer:
     """Exact figures of every layer at the record in force at a step, and records around it."""
-    readers = query.runs(least=1, most=MOST_LISTED)
-    threshold = query.threshold()
-    step = query.step("at")
-    count = query.integer("count", least=1, most=BLOCK) or BLOCK
-
-    def make() -> Answer:
-        blocks = (figures_of(reader, threshold).block(step, count) for reader in readers)
-        return binary_answer(*blocks)
-
-    return _kept_of("records", readers, make, threshold, step, count)
+    figures = [figures_of(reader, threshold) for reader in readers]
+    return binary_answer(*(each.block(step, count or BLOCK) for each in figures))
 
 
-def layer(query: Query) -> Answer | NotModified:
+@_about_runs(Query.run, Query.layer, Query.variable, Query.threshold, _SINCE, large=True)
+def layer(
+    reader: RunReader,
+    entry: LayerEntry,
+    variable: VariableEntry,
+    threshold: float,
+    since: int | None,
+) -> Answer:
     """State and relative delta of each record and channel of one variable."""
-    reader, variable, layer_id = _variable(query)
-    threshold = query.threshold()
-    since = query.step("since")
-
-    def make() -> Answer:
-        return binary_answer(layer_view(reader, layer_id, variable, threshold, since))
-
-    return _kept_of("layer", [reader], make, variable.id, threshold, since, large=True)
+    return binary_answer(layer_view(reader, entry.id, variable, threshold, since))
 
 
-def channel(query: Query) -> Answer | NotModified:
+def channel(query: Query) -> Answer:
     """Everything recorded of one channel."""
-    reader, variable, layer_id = _variable(query)
-    number = query.channel(variable)
-    threshold = query.threshold()
+    reader, layer_id, variable = query.run(), query.layer().id, query.variable()
+    number, threshold = query.channel(), query.threshold()
     return json_answer(channel_view(reader, layer_id, variable, number, threshold), Notes())
 
 
-def violations(query: Query) -> Answer | NotModified:
+@_about_runs(Query.run)
+def violations(reader: RunReader) -> Answer:
     """Held weights of a run that moved."""
-    reader = query.run()
-
-    def make() -> Answer:
-        lost = reader.run.notes + reader.masks.notes
-        total, first = reader.list_violations(lost)
-        body = {
-            "run": reader.run.name,
-            "total": total,
-            "violations": [asdict(violation) for violation in first],
-            "notes": listed(lost),
-        }
-        return json_answer(body, lost)
-
-    return _kept_of("violations", [reader], make)
+    lost = reader.run.notes + reader.masks.notes
+    total, first = reader.list_violations(lost)
+    body = {
+        "run": reader.run.name,
+        "total": total,
+        "violations": [asdict(violation) for violation in first],
+        "notes": listed(lost),
+    }
+    return json_answer(body, lost)
 
 
-def findings(query: Query) -> Answer | NotModified:
+@_about_runs(_LISTED, Query.threshold)
+def findings(readers: Sequence[RunReader], threshold: float) -> Answer:
     """The findings of some runs."""
-    readers = query.runs(1, MOST_LISTED)
-    threshold = query.threshold()
-
-    def make() -> Answer:
-        body = {
-            "threshold": threshold,
-            "findings": [as_json(finding) for finding in findings_of(readers, threshold)],
-        }
-        lost = (figures_of(reader, threshold).notes for reader in readers)
-        return json_answer(body, sum(lost, Notes()))
-
-    return _kept_of("findings", readers, make, threshold)
+    body = {
+        "threshold": threshold,
+        "findings": [as_json(finding) for finding in findings_of(readers, threshold)],
+    }
+    lost = (figures_of(reader, threshold).notes for reader in readers)
+    return json_answer(body, sum(lost, Notes()))
 
 
-def function(query: Query) -> Answer | NotModified:
+@_about_runs(Query.run, large=True)
+def function(reader: RunReader) -> Answer:
     """How far the outputs of a run moved on its probe."""
-    reader = query.run()
-
-    def make() -> Answer:
-        return binary_answer(function_view(reader.run, reader.function()))
-
-    return _kept_of("function", [reader], make, large=True)
+    return binary_answer(function_view(reader.run, reader.function()))
 
 
-def overlap(query: Query) -> Answer | NotModified:
-    """How far the masks of each pair of runs overlap at a step, over all layers or in one."""
-    readers = query.runs()
-    step = query.step("step")
-    layer_id = query.arguments.get("layer")
+def _layer_of_runs(query: Query) -> str | None:
+    """The id of a layer that one of the runs has; None for all layers."""
+    readers, layer_id = query.runs(), query.arguments.get("layer")
     if layer_id is not None and not any(
         layer_.id == layer_id for reader in readers for layer_ in reader.run.layers
     ):
@@ -204,34 +189,27 @@ def overlap(query: Query) -> Answer | NotModified:
             f"Could not find the layer: expected one of the {len(readers)} runs to have it, got "
             f"{shown(layer_id)}. The index lists them."
         )
-    comparison = _comparison(query, readers, layer_id)
-
-    def make() -> Answer:
-        return json_answer(*overlap_view(comparison, step))
-
-    asked = (step, layer_id, comparison.unit, comparison.mask)
-    return _kept_of("overlap", comparison.readers, make, *asked, large=True)
+    return layer_id
 
 
-def overlap_layers(query: Query) -> Answer | NotModified:
+@_about_runs(Query.runs, _STEP, _layer_of_runs, _UNIT, _MASK, large=True)
+def overlap(
+    readers: Sequence[RunReader], step: int | None, layer_id: str | None, unit: str, mask: str
+) -> Answer:
+    """How far the masks of each pair of runs overlap at a step, over all layers or in one."""
+    return json_answer(*overlap_view(MaskComparison(readers, unit, mask, layer_id), step))
+
+
+def _pair(query: Query) -> list[RunReader]:
+    return [query.run(), query.run("other")]
+
+
+@_about_runs(_pair, Query.columns, _AT, _UNIT, _MASK, large=True)
+def overlap_layers(
+    readers: Sequence[RunReader], most: int, step: int | None, unit: str, mask: str
+) -> Answer:
     """Two runs, layer by layer in at most `cols` columns, or exactly at a step."""
-    pair = query.run(), query.run("other")
-    most = query.columns()
-    step = query.step("at")
-    comparison = _comparison(query, pair)
-
-    def make() -> Answer:
-        return binary_answer(overlap_layers_view(comparison, most, step))
-
-    asked = (comparison.unit, comparison.mask, most, step)
-    return _kept_of("overlap layers", comparison.readers, make, *asked, large=True)
-
-
-def _comparison(
-    query: Query, readers: Sequence[RunReader], layer_id: str | None = None
-) -> MaskComparison:
-    unit, mask = query.choice("unit", UNITS), query.choice("mask", MASKS)
-    return MaskComparison(readers, unit, mask, layer_id)
+    return binary_answer(overlap_layers_view(MaskComparison(readers, unit, mask), most, step))
 
 
 def export(query: Query) -> Answer | NotModified:
@@ -250,14 +228,13 @@ def export(query: Query) -> Answer | NotModified:
 
 def _layer_tables(query: Query) -> Iterator[Columns]:
     """The records of one variable, some at a time."""
-    reader, variable, _ = _variable(query)
-    threshold = query.threshold()
-    since = query.step("since")
+    reader, variable = query.run(), query.variable()
+    threshold, since = query.threshold(), query.step("since")
     series = reader.series(variable.id)
     first, stop = first_after(series.steps, since), len(series.steps)
     channels = slice(0, variable.channels)
     if "channel" in query.arguments:
-        number = query.channel(variable)
+        number = query.channel()
         channels = slice(number, number + 1)
     width = channels.stop - channels.start
     _check_lines((stop - first) * width)
@@ -278,7 +255,7 @@ def _check_lines(count: int) -> None:
         )
 
 
-ROUTES: dict[str, Callable[[Query], Answer | NotModified]] = {
+ROUTES: dict[str, Route] = {
     "/index": index,
     "/overview": overview,
     "/records": records,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core import statistics as s
-from tb_pastnet.core.latest_states import LatestStates
+from tb_pastnet.core.channel_states import LatestStates
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
 from tests.all_states import settled_states
 from tests.examples import examples

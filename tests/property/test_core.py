@@ -161,7 +161,9 @@ def test_after_superseding_every_step_stands_at_most_once(entries):
     lineages = [(o, i, steps) for (o, i), steps in unique.items()]
     standing = [
         step
-        for (_, _, steps), keep in zip(lineages, supersede(lineages), strict=True)
+        for (_, _, steps), keep in zip(
+            lineages, supersede(lineages, [None] * len(lineages)), strict=True
+        )
         for step in steps[keep].tolist()
     ]
     assert len(standing) == len(set(standing))

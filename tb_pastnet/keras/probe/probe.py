@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from tb_pastnet.core.narrow import narrow
 from tb_pastnet.core.probe_inputs import named_leaves, refused, sample_count
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.format.function_change import LAYER, OUTPUT, Input, Place
+from tb_pastnet.format.function_change import LAYER, OUTPUT, Input, Place, narrow
 from tb_pastnet.keras.graphs.callable_network import callable_network
 from tb_pastnet.keras.graphs.nodes import READS, Nest
 from tb_pastnet.keras.graphs.trace import Scratch, TemporaryVariable, Trace, Tracer

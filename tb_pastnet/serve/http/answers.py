@@ -40,7 +40,7 @@ CSV = "text/csv"
 _NAME_BYTES = 512
 _WORTH_PACKING = 1024
 _SAVES = 0.9
-_CODES = {"u1": "<u1", "u2": "<u2", "i2": "<i2", "u4": "<u4", "f4": "<f4", "f8": "<f8"}
+_CODES = ("u1", "u2", "i2", "u4", "f4", "f8")
 _LENGTH = struct.Struct("<I")
 _ALIGN = 8
 
@@ -128,7 +128,7 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, npt.NDArray[Any]]) ->
                 f"Could not pack section {name!r}: expected a dtype of {', '.join(_CODES)}, got "
                 f"{array.dtype}. Convert it first."
             )
-        raw = row_by_row(array.astype(_CODES[code], order="K", copy=False)).view(np.uint8).data
+        raw = row_by_row(array.astype(f"<{code}", order="K", copy=False)).view(np.uint8).data
         entries.append({"name": name, "dtype": code, "shape": list(array.shape), "offset": offset})
         parts += [raw, _padding(array.nbytes)]
         offset += array.nbytes + len(parts[-1])

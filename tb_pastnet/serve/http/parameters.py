@@ -16,10 +16,9 @@ from tb_pastnet.core import channel_states
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.figures import StepSpan
-from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series_source import RequestContext
 from tb_pastnet.reader.store import RunReader, Store
-from tb_pastnet.serve.http.failures import bad_request, not_found, shown
+from tb_pastnet.serve.http.web import bad_request, not_found, shown
 
 Arguments = MultiDict[str, str]
 
@@ -93,8 +92,7 @@ class Query:
 
     def run(self, by: str = "run") -> RunReader:
         """The run named by `run`, or by another parameter."""
-        catalog = self.catalog
-        return self._reader(catalog, self._needed(by))
+        return self._reader(self.catalog, self._needed(by))
 
     def runs(self, least: int = FEWEST_RUNS, most: int = MOST_RUNS) -> list[RunReader]:
         """The runs named by `run`, a parameter for each of them, in that order."""
@@ -114,15 +112,16 @@ class Query:
             )
         return self.store.reader(self.context, catalog.runs[name])
 
-    def layer(self, of: CatalogRun) -> LayerEntry:
-        """The layer named by `layer`."""
+    def layer(self) -> LayerEntry:
+        """The layer of the run named by `layer`."""
+        run = self.run().run
         name = self._needed("layer")
-        for candidate in of.layers:
+        for candidate in run.layers:
             if candidate.id == name:
                 return candidate
         raise not_found(
-            f"Could not find the layer: expected one of the {len(of.layers)} of run "
-            f"{shown(of.name)}, got {shown(name)}. The index lists them."
+            f"Could not find the layer: expected one of the {len(run.layers)} of run "
+            f"{shown(run.name)}, got {shown(name)}. The index lists them."
         )
 
     def choice(self, name: str, words: Sequence[str]) -> str:
@@ -135,18 +134,20 @@ class Query:
             )
         return text
 
-    def variable(self, of: CatalogRun, layer: LayerEntry) -> VariableEntry:
-        """The variable named by `variable`, or the layer's main one."""
+    def variable(self) -> VariableEntry:
+        """The variable of the layer named by `variable`, or its main one."""
+        run, layer = self.run().run, self.layer()
         name = self.arguments.get("variable", layer.main)
         if name not in layer.variables:
             raise not_found(
                 f"Could not find the variable: expected one of the {len(layer.variables)} of layer "
                 f"{shown(layer.id)}, got {shown(name)}. The index lists them."
             )
-        return of.variables[name]
+        return run.variables[name]
 
-    def channel(self, variable: VariableEntry) -> int:
-        """The channel numbered by `channel`."""
+    def channel(self) -> int:
+        """The channel of the variable numbered by `channel`."""
+        variable = self.variable()
         self._needed("channel")
         index = self.step("channel")
         if index is None or not 0 <= index < variable.channels:

@@ -53,3 +53,12 @@ def test_a_misspelt_command_is_answered_with_the_nearest(wrong, mend, capsys):
     assert "expected one of check, report, export, got no such command" in said
     assert said.endswith(f"{mend}\n")
     assert "\x1b" not in said
+
+
+def test_only_options_of_the_command_are_suggested(capsys):
+    with pytest.raises(SystemExit, match=r"^2$"):
+        command("check", "runs", "--table", "runs")
+    assert "Write --" not in capsys.readouterr().err
+    with pytest.raises(SystemExit, match=r"^2$"):
+        command("export", "runs", "out", "--tabels", "runs")
+    assert "Write --tables" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from tb_pastnet.core.lineage import first_steps_after, run_number, supersede, wr
 
 def kept(*lineages, starts=None):
     entries = [(ordinal, ident, np.asarray(steps)) for ordinal, ident, steps in lineages]
-    marks = supersede(entries, starts)
+    marks = supersede(entries, starts or [None] * len(entries))
     return [steps[mark].tolist() for (_, _, steps), mark in zip(entries, marks, strict=True)]
 
 
@@ -38,7 +38,7 @@ def test_a_start_known_from_elsewhere_counts():
 
 
 def test_nothing_to_order():
-    assert supersede([]) == []
+    assert supersede([], []) == []
     assert first_steps_after([]) == []
 
 

@@ -76,6 +76,12 @@ def test_what_is_pruned_counts_and_stays():
     assert before.tolist() == [0, 1, 1, 1, 1, 1]
 
 
+def test_a_variable_that_is_pruned_whole_counts_and_stays_so():
+    first, second = np.arange(4.0), np.arange(1.0, 5.0)
+    kept = keep_largest([first, second], [np.zeros(4, bool), np.ones(4, bool)], 5 / 8)
+    assert [mask.tolist() for mask in kept] == [[0, 0, 0, 0], [0, 1, 1, 1]]
+
+
 def test_no_variable_is_pruned_whole():
     small, large, scalar = np.full((3, 3), 1e-6), RNG.normal(size=100) + 9, np.array(1e-9)
     kept = keep_largest([small, large, scalar], ones(small, large, scalar), 0.999)

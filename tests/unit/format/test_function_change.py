@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tb_pastnet.errors import DamagedRecord, InvalidArgument, UnreadableRecord
 from tb_pastnet.format import json_payload, limits, varint
@@ -18,8 +20,10 @@ from tb_pastnet.format.function_change import (
     Place,
     decode_function_change,
     encode_function_change,
+    narrow,
 )
 
+SMALLEST, LARGEST = 2.0**-149, (2 - 2.0**-23) * 2.0**127
 PLACE = {"tag": "function", "step": 20, "lineage": 7}
 VALUES = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
 CHANGE = FunctionChange(
@@ -252,3 +256,33 @@ def test_bytes_behind_the_values_are_damaged():
     payload = unseal(sealed(HEAD), Kind.FUNCTION, **PLACE)
     with pytest.raises(DamagedRecord, match="expected 32 bytes once inflated"):
         decode(seal(payload + b"\0", Kind.FUNCTION, **PLACE))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0, 0.0), (-0.0, -0.0), (1e-300, SMALLEST), (-5e-324, -SMALLEST), (2.0**-149, SMALLEST),
+        (1e39, LARGEST), (-1e300, -LARGEST), (np.inf, np.inf), (-np.inf, -np.inf),
+        (np.nan, np.nan), (0.1, 0.10000000149011612), (LARGEST * (1 + 1e-12), LARGEST),
+    ],
+)  # fmt: skip
+def test_narrow_values_at_both_ends_of_the_range(value, expected):
+    found = narrow(np.array([value]))
+    assert (found.dtype, found.shape) == (np.float32, (1,))
+    np.testing.assert_array_equal(found, [expected])
+    assert np.signbit(found[0]) == np.signbit(expected) or np.isnan(expected)
+
+
+def test_narrow_scalars_and_empty_arrays_keep_their_shape():
+    assert narrow(np.float64(0.5)).shape == ()
+    assert narrow(np.zeros((0, 3))).shape == (0, 3)
+
+
+@given(st.floats(allow_nan=False))
+def test_every_number_is_rounded_as_far_as_float32_reaches(value):
+    (found,) = narrow(np.array([value]))
+    assert (found == 0) == (value == 0)
+    assert np.isinf(found) == np.isinf(value)
+    assert np.signbit(found) == np.signbit(value)
+    if 2.0**-126 <= abs(value) <= LARGEST:
+        assert abs(float(found) / value - 1) <= 2.0**-24

@@ -9,8 +9,8 @@ from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import NO_AXIS, SINK, CatalogRun
 from tb_pastnet.reader.store import Store
-from tb_pastnet.serve.http.failures import Failure
 from tb_pastnet.serve.http.parameters import Query
+from tb_pastnet.serve.http.web import Failure
 from tests.providers import CALLER, MemoryProvider
 
 KERNEL = VariableEntry("c/kernel", "c", "kernel", "kernel", (3, 4), "float32", "-1", True, 4, 3)
@@ -79,20 +79,22 @@ def test_a_run_is_looked_up() -> None:
 
 
 def test_a_layer_is_looked_up() -> None:
-    assert query({"layer": "c"}).layer(RUN) is LAYER
-    _fails(400, "expected the parameter 'layer'", query({}).layer, RUN)
-    _fails(404, "of run 'a', got '../c'", query({"layer": "../c"}).layer, RUN)
+    assert query({"run": "a", "layer": "c"}).layer() is LAYER
+    _fails(400, "expected the parameter 'layer'", query({"run": "a"}).layer)
+    _fails(404, "of run 'a', got '../c'", query({"run": "a", "layer": "../c"}).layer)
 
 
 def test_a_variable_is_the_main_one_unless_named() -> None:
-    assert query({}).variable(RUN, LAYER) is KERNEL
-    assert query({"variable": "c/bias"}).variable(RUN, LAYER) is BIAS
-    _fails(404, "of layer 'c', got 'x'", query({"variable": "x"}).variable, RUN, LAYER)
+    layer = {"run": "a", "layer": "c"}
+    assert query(layer).variable() is KERNEL
+    assert query(layer | {"variable": "c/bias"}).variable() is BIAS
+    _fails(404, "of layer 'c', got 'x'", query(layer | {"variable": "x"}).variable)
 
 
 def test_a_channel_is_within_the_variable() -> None:
-    assert query({"channel": "3"}).channel(KERNEL) == 3
-    _fails(400, "expected the parameter 'channel'", query({}).channel, KERNEL)
-    _fails(400, "expected a whole number", query({"channel": "x"}).channel, KERNEL)
+    layer = {"run": "a", "layer": "c"}
+    assert query(layer | {"channel": "3"}).channel() == 3
+    _fails(400, "expected the parameter 'channel'", query(layer).channel)
+    _fails(400, "expected a whole number", query(layer | {"channel": "x"}).channel)
     for text in ("4", "-1"):
-        _fails(404, "expected 0 to 3 of 'c/kernel'", query({"channel": text}).channel, KERNEL)
+        _fails(404, "expected 0 to 3 of 'c/kernel'", query(layer | {"channel": text}).channel)

@@ -9,8 +9,7 @@ from werkzeug import wrappers
 from werkzeug.test import Client
 
 from tb_pastnet.serve.http.answers import BINARY, JSON, SCHEMA, Answer, NotModified, answer
-from tb_pastnet.serve.http.failures import bad_request
-from tb_pastnet.serve.http.web import application
+from tb_pastnet.serve.http.web import application, bad_request, shown
 
 LARGE = bytes(5000)
 
@@ -58,20 +57,28 @@ def test_only_get_is_answered(method: str, caplog) -> None:
     response = client(answer(b"x", JSON)).open("/", method=method)
     assert response.status_code == 405
     assert response.headers["Allow"] == "GET"
+    assert method == "HEAD" or response.json["error"]["code"] == "method_not_allowed"
     assert caplog.text == ""
 
 
 def test_failures_and_errors_have_one_shape(caplog) -> None:
+    unavailable = errors.PublicError("/secret")
+    unavailable.http_code = 503
     for raised, status, code in [
         (bad_request("Could not x"), 400, "bad_request"),
         (errors.NotFoundError("/secret"), 404, "not_found"),
         (errors.PermissionDeniedError("/secret"), 403, "forbidden"),
+        (errors.UnauthenticatedError("/secret", challenge="Basic"), 401, "unauthenticated"),
+        (unavailable, 503, "internal"),
         (ValueError("/secret"), 500, "internal"),
     ]:
         response = client(raised).get("/")
         assert response.status_code == status
+        assert set(response.json) == {"schema", "error"}
+        assert set(response.json["error"]) == {"code", "message"}
         assert response.json["schema"] == SCHEMA
         assert response.json["error"]["code"] == code
+        assert response.json["error"]["message"].startswith("Could not ")
         assert "secret" not in response.get_data(as_text=True)
     # What the client isn't told, the log is.
     assert "/secret" in caplog.text
@@ -100,3 +107,7 @@ def test_what_the_client_has_is_not_even_made() -> None:
     # An answer that became the one that the client has.
     same = asked.get("/", headers={"If-None-Match": fresh.headers["ETag"]})
     assert (same.status_code, made) == (304, ["made", "made"])
+
+
+def test_a_long_name_is_cut() -> None:
+    assert shown("x" * 10_000) == "'" + "x" * 80 + "…'"

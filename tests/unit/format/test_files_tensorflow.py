@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
-import tensorflow as tf
+import sys
 
-from tb_pastnet.format.tensorflow_store import TensorFlowStore
+import pytest
+import tensorflow  # noqa: F401 - its file systems are used where it is loaded
+
+from tb_pastnet.format.files import store_of
 from tests.gcs import gcs
 
 DATA = b"\0 and some more\0"
 
 
+@pytest.fixture(autouse=True)
+def without_fsspec(monkeypatch):
+    """TensorFlow's file systems are used where fsspec has none."""
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+
+
 def test_what_is_written_is_listed_read_and_removed(tmp_path):
-    store, url = TensorFlowStore(tf), "ram://unit/run"
+    url = "ram://unit/run"
+    store = store_of(url)
     assert store.names(url) == []
     store.write(f"{url}/a/x", DATA)
     store.write(f"{url}/y", b"")
@@ -27,7 +36,7 @@ def test_what_is_written_is_listed_read_and_removed(tmp_path):
 
 
 def test_an_object_of_google_is_one_upload_without_directories():
-    store = TensorFlowStore(tf)
+    store = store_of("gs://bucket")
     with gcs("tensorflow") as server:
         store.write("gs://bucket/runs/a/x", DATA)
         assert [(put.method, put.size) for put in server.puts] == [("PUT", len(DATA))]
@@ -38,7 +47,7 @@ def test_an_object_of_google_is_one_upload_without_directories():
 
 def test_a_failed_upload_says_why_and_holds_nobody():
     # The server answers in this process: an upload that held the interpreter would never end.
-    store = TensorFlowStore(tf)
+    store = store_of("gs://bucket")
     with gcs("tensorflow") as server:
         server.fault = lambda number: 403
         with pytest.raises(OSError, match=r"HTTP response code 403 .* gs://bucket/x"):
