@@ -122,7 +122,7 @@ class Recording:
         """What was recorded, in a line for the terminal; "" if another process reports it."""
         if not self._writes:
             return ""
-        home, tracker = self._lineage.run, self._tracker
+        home, tracker = self._lineage.run.run, self._tracker
         if not self.records:
             return nothing_recorded(home, self._timer.totals.steps, self._schedule.every)
         cost = self.overhead

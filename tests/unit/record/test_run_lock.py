@@ -97,7 +97,7 @@ def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, caplog)
     home.mkdir()
     with another(home) as process:
         assert said(process) == "True"
-        earlier = EarlierRuns.of(str(home))
+        earlier = EarlierRuns(str(home))
         place, lock = earlier.free(0)
         assert place == str(home / "a_2")
         assert f"{home}: another process" not in caplog.text
