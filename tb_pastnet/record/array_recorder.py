@@ -95,14 +95,6 @@ class RatedSource(ArraySource):
         return float("nan") if rate is None else float(rate)
 
 
-class _DeclaredAudit(ArrayAudit):
-    """Only `declare` changes which weights are held, and it looks at them at once."""
-
-    def quick_key(self) -> tuple[bool, ...]:
-        """See `AuditSource`."""
-        return ()
-
-
 class ArrayRecorder(Recording):
     """A `Recording` of weights that are arrays, with masks that are declared."""
 
@@ -126,7 +118,7 @@ class ArrayRecorder(Recording):
         table, start = self._table, source.network.origin() if source.writes else ""
         audited = None
         if audit and source.writes:
-            held = _DeclaredAudit(source.network.weights, causes or DecayByNumbers())
+            held = ArrayAudit(source.network.weights, causes or DecayByNumbers())
             audited = Audit(held, lambda: table)
         failures = Failures()
         tracker = MaskTracker(

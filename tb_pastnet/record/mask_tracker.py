@@ -12,7 +12,7 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.changes import MaskUpdate
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.masks.mask_table import MaskStorage, MaskTable, version_of
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.weight import Mask, Weight
@@ -73,14 +73,12 @@ class MaskTracker:
             self._audit.restart()
             self._earlier = {violation.key for violation in self._audit.violations}
 
+    @noted("Could not look at held weights")
     def observe(self, *, quick: bool = False) -> None:
-        """Looks at held weights before the next update, if `violations` hasn't just done so."""
+        """Looks at held weights before the next update, unless that was just done at a record."""
         looked, self._looked = self._looked, False
-        try:
-            if self._audit is not None and not looked:
-                self._audit.observe(quick=quick)
-        except Exception as error:
-            self._failures.add("Could not look at held weights", error)
+        if self._audit is not None and not looked:
+            self._audit.observe(quick=quick)
 
     @property
     def violations(self) -> int:

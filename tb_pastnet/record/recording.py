@@ -17,7 +17,7 @@ from tb_pastnet.format.files import base_name
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
-from tb_pastnet.record.failures import LOGGER, Failures, reason_of
+from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
 from tb_pastnet.record.lineage import Lineage
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
@@ -361,16 +361,13 @@ class Recording:
             self._tell_violations(self._sink, self._schedule.last)
             self._source.release()
 
+    @noted("Could not record masks")
     def _tell_late(self) -> None:
         """Writes the rest: masks that changed after the last step are in force from the next."""
         step = self._schedule.last
-        if self._sink is None or step is None:
-            return
-        try:
+        if self._sink is not None and step is not None:
             self._tracker.hand_late_violations(self._sink, step)
             self._tell_masks(self._sink, step + 1, due=True)
-        except Exception as error:
-            self._failures.add("Could not record masks", error)
 
     def _restart(self, step: int) -> None:
         if self._sink is not None:

@@ -91,10 +91,6 @@ class ArrayAudit(AuditSource):
         """See `AuditSource`."""
         return [bool(each.compared().differ().any()) for each in held]
 
-    def quick_key(self) -> tuple[bool, ...]:
-        """See `AuditSource`."""
-        return tuple(self.trainable())
-
     def trainable(self) -> list[bool]:
         """See `AuditSource`."""
         return [weight.text.follows or weight.trainable() for weight in self.weights]
