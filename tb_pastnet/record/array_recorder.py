@@ -59,6 +59,9 @@ class ArrayWeight(Weight):
 class RatedSource(ArraySource):
     """Arrays with a learning rate that is passed in."""
 
+    writes = True
+    workers = 1
+
     def __init__(
         self,
         network: Network[ArrayWeight],
@@ -70,23 +73,12 @@ class RatedSource(ArraySource):
         check_rate(rate)
         self._rate = rate
         self.packages = packages
-        self._processes = processes
-        self._writes = process == 0
+        self.writes, self.workers = process == 0, processes
         super().__init__(network)
-
-    @property
-    def writes(self) -> bool:
-        """See `Source`."""
-        return self._writes
-
-    @property
-    def workers(self) -> int:
-        """See `Source`."""
-        return self._processes
 
     def copy(self, number: int) -> None:
         """See `Source`. If another process writes, nothing is kept."""
-        if self._writes:
+        if self.writes:
             super().copy(number)
 
     def learning_rate(self, step: int) -> float:
