@@ -58,11 +58,6 @@ class Group(NamedTuple):
     records: int
 
 
-class _Quantized(NamedTuple):
-    record: Record
-    codes: Codes
-
-
 class Batch:
     """Collects records and packs them, on the sink's thread.
 
@@ -86,8 +81,8 @@ class Batch:
         self._capacity = max(1, min(BLOCK_RECORDS, limits.MAX_CELLS // widest))
         kernels = [np.arange(s.start, s.stop) for s in self._spans if s.kernel]
         self._kernels = np.concatenate(kernels) if kernels else np.zeros(0, np.int64)
-        self._pending: list[_Quantized] = []
-        self._left_out: _Quantized | None = None
+        self._pending: list[Record] = []
+        self._left_out: Record | None = None
         self._previous: Codes | None = None
         self._timeline_step = -1
         self._seen = 0
@@ -109,7 +104,7 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """Bytes of the records that wait."""
-        return sum(each.codes.nbytes for each in self._pending)
+        return sum(each.nbytes for each in self._pending)
 
     @property
     def empty(self) -> bool:
@@ -118,10 +113,12 @@ class Batch:
 
     def add(self, record: Record) -> None:
         """Adds the next record, unless the thinning rule leaves it out."""
-        quantized = _Quantized(record, _quantize(record.values))
+        codes = _quantize(record.values)
         self.reach(record.sequence + 1, record.thinned)
-        changed = self._mask_changed(quantized.codes)
-        self._previous = quantized.codes
+        changed = self._mask_changed(codes)
+        self._previous = codes
+        # The floats aren't kept: they take more memory than what waits here counts as.
+        quantized = record._replace(values=codes)
         if self._thinning.keep(changed):
             self._left_out = None
             self._pending.append(quantized)
@@ -171,37 +168,37 @@ class Batch:
 
     def _timeline(
         self,
-        records: Sequence[_Quantized],
+        records: Sequence[Record],
         *,
         closed: bool,
         notes: Mapping[str, int],
     ) -> Message:
         timeline = Timeline(
-            np.array([r.record.sequence for r in records], np.int64),
-            np.array([r.record.step for r in records], np.int64),
-            np.array([r.record.wall_time for r in records], np.float64),
-            np.array([r.record.learning_rate for r in records], np.float64),
+            np.array([r.sequence for r in records], np.int64),
+            np.array([r.step for r in records], np.int64),
+            np.array([r.wall_time for r in records], np.float64),
+            np.array([r.learning_rate for r in records], np.float64),
             offered=self._seen,
             thinned=self.thinned,
             dropped=self._seen - self.packed - len(records) - self.thinned,
             closed=closed,
             notes=dict(notes),
-            group_rates=np.array([r.record.group_rates for r in records], np.float64).T,
+            group_rates=np.array([r.group_rates for r in records], np.float64).T,
         )
         # The steps of a tag must increase, even after a closing timeline that wasn't the last.
-        last = records[-1].record.step if records else -1
+        last = records[-1].step if records else -1
         step = max(last, self._timeline_step + 1)
         sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self.lineage)
         return Message(TAG_TIMELINE, step, sealed)
 
-    def _blocks(self, records: Sequence[_Quantized]) -> list[Message]:
-        sequence = np.array([r.record.sequence for r in records], np.int64)
-        steps = np.array([r.record.step for r in records], np.int64)
-        past_steps = np.array([r.record.past_step for r in records], np.int64)
+    def _blocks(self, records: Sequence[Record]) -> list[Message]:
+        sequence = np.array([r.sequence for r in records], np.int64)
+        steps = np.array([r.step for r in records], np.int64)
+        past_steps = np.array([r.past_step for r in records], np.int64)
         messages = []
         for spans in _pieces(self._spans, _PIECE):
             first, last = spans[0].start, spans[-1].stop
-            codes = np.stack([r.codes[:, first:last] for r in records], axis=1)
+            codes = np.stack([r.values[:, first:last] for r in records], axis=1)
             block = Block(sequence, steps, past_steps, codes)
             ranges = [(channels_tag(s.variable), s.start - first, s.stop - first) for s in spans]
             sealed = encode_blocks(block, ranges, lineage=self.lineage)
@@ -210,9 +207,9 @@ class Batch:
             yield_gil()
         return messages
 
-    def _outputs(self, records: Sequence[_Quantized]) -> Iterator[Message]:
+    def _outputs(self, records: Sequence[Record]) -> Iterator[Message]:
         """How far outputs moved, all in one message; none if no record has values."""
-        probed = [(r.record, r.record.function) for r in records if r.record.function is not None]
+        probed = [(r, r.function) for r in records if r.function is not None]
         if self._probe is None or not probed:
             return
         change = FunctionChange(

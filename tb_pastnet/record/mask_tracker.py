@@ -144,9 +144,8 @@ class MaskTracker:
             masks = _masks_of(weight, store)
             if masks is not None:
                 updates += self._follow(weight, span, *masks)
-        if updates:
-            sink.masks(step, updates)
-            self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in updates})
+        sink.masks(step, updates)
+        self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in updates})
         self._version = version
 
     def shares(self) -> tuple[Floats, Floats]:
@@ -154,9 +153,8 @@ class MaskTracker:
         return self._kept, self._free
 
     def _hand(self, sink: Sink, step: int, violations: Sequence[Violation]) -> None:
-        if violations:
-            sink.violations(step, violations)
-            self._handed_violations.update({each.key: each for each in violations})
+        sink.violations(step, violations)
+        self._handed_violations.update({each.key: each for each in violations})
 
     def _of_this_lineage(self) -> list[Violation]:
         violations = [] if self._audit is None else self._audit.violations

@@ -14,9 +14,10 @@ from tb_pastnet.format.function_change import Input, Place
 class Record(NamedTuple):
     """One record of all variables, as it leaves the training thread.
 
-    Values are floats (statistics, channels of all variables), rows as in `statistics.STATISTICS`;
-    `function` is float32 (4, places of the probe), rows as in `function_change.MEASURES`, None
-    without a probe, or if it couldn't be evaluated. The learning rate is NaN if unknown. `thinned`
+    Values are floats (statistics, channels of all variables), rows as in `statistics.STATISTICS`,
+    or their `Codes` once it is quantised. The learning rate is NaN if unknown. `function` is
+    float32 (4, places of the probe), rows as in `function_change.MEASURES`, None
+    without a probe, or if it couldn't be evaluated. `thinned`
     counts earlier records of the lineage that a budget left out; `group_rates` are of the source's
     groups.
     """
@@ -26,7 +27,7 @@ class Record(NamedTuple):
     past_step: int
     wall_time: float
     learning_rate: float
-    values: npt.NDArray[np.floating]
+    values: npt.NDArray[Any]
     function: npt.NDArray[np.float32] | None = None
     thinned: int = 0
     group_rates: tuple[float, ...] = ()

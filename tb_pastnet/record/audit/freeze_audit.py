@@ -17,7 +17,7 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.limits import MAX_VIOLATIONS
 from tb_pastnet.record.audit.causes import Array, Facts, cause_of
-from tb_pastnet.record.audit.comparison import Channels, Ints
+from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
 from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 
 
@@ -92,7 +92,10 @@ class OpenViolations:
 
 
 class Held(Protocol):
-    """A weight with held elements, compared on its device; its `masks`, or None."""
+    """A weight with held elements, compared on its device, with defaults to derive from.
+
+    Its `masks` may be None.
+    """
 
     name: str
     axis: ChannelAxis
@@ -108,11 +111,16 @@ class Held(Protocol):
     def flags(self) -> npt.NDArray[np.bool_]:
         """Which elements are held."""
 
+    def compared(self) -> Comparison:
+        """Value, expected value and held elements, as arrays."""
+
     def channels(self) -> Channels:
         """Compares it channel by channel."""
+        return self.compared().channels(self.axis)
 
     def worst(self, channels: Ints, count: int) -> Ints:
-        """Positions of elements that moved farthest, a share of each channel."""
+        """Positions of elements that moved farthest, a share of each channel, at most `count`."""
+        return self.compared().worst(self.axis, channels, count)
 
     def values_at(self, positions: Ints) -> tuple[Array, Array]:
         """Expected and current values of some of its elements."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.mask_input import spread
 from tb_pastnet.record.audit.causes import (
     DECLARED,
     ENFORCED,
@@ -118,19 +118,19 @@ class TrainingFacts(Protocol):
         return False
 
 
+def _nothing() -> None:
+    """A weak reference to nothing."""
+
+
 class _Beginning(NamedTuple):
     """The state when some elements began to be held; large objects by weak reference."""
 
-    optimizer: Any
     step: Any
-    updates: int
-    applied: Applied
-    positions: Ints
-    slots: Mapping[str, Array]
-
-
-def _nothing() -> None:
-    """A weak reference to nothing."""
+    optimizer: Any = _nothing
+    updates: int = 0
+    applied: Applied = Applied()
+    positions: Ints = np.zeros(0, np.int64)
+    slots: Mapping[str, Array] = MappingProxyType({})
 
 
 class _Updates(NamedTuple):
@@ -234,20 +234,19 @@ class OptimizerCauses(CauseFinder):
         assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
         facts = Facts(was, current, self.held_by(held), assigned)
         optimizer = self._training.optimizers()(held)
-        if facts.held_by != ENFORCED:
-            constrained, elsewhere = (
-                self._training.constrained(held),
-                self._training.elsewhere(held),
-            )
-            untrained = optimizer is None or not optimizer.trains(held)
-            facts = replace(
-                facts, constrained=constrained, elsewhere=elsewhere, untrained=untrained
-            )
-        if optimizer is None:
-            return facts
         if facts.held_by == ENFORCED:
+            if optimizer is None:
+                return facts
             bypassed = self._bypassed(held, optimizer)
             return replace(facts, replaced=optimizer.applied is None, bypassed=bypassed)
+        facts = replace(
+            facts,
+            constrained=self._training.constrained(held),
+            elsewhere=self._training.elsewhere(held),
+            untrained=optimizer is None or not optimizer.trains(held),
+        )
+        if optimizer is None:
+            return facts
         begun = self._begun[held.name]
         same = begun.optimizer() is optimizer.optimizer
         step = begun.step() is self._training.step()
@@ -318,11 +317,10 @@ def _counts(
 
 
 def _beginning(facts: OptimizerFacts | None, step: Any) -> _Beginning:
-    nowhere = np.zeros(0, np.int64)
     if facts is None:
-        return _Beginning(_nothing, step, 0, Applied(), nowhere, {})
-    reference = _reference(facts.optimizer)
-    return _Beginning(reference, step, facts.updates, facts.applied or Applied(), nowhere, {})
+        return _Beginning(step)
+    applied = facts.applied or Applied()
+    return _Beginning(step, _reference(facts.optimizer), facts.updates, applied)
 
 
 def _reference(thing: Any) -> Any:
@@ -338,7 +336,8 @@ def _faded(
 ) -> dict[str, tuple[Array, Array]]:
     """Slots of the sampled elements in some channels, when they began to be held and now."""
     current = optimizer.slots(held, begun.positions)
-    inside = np.isin(_channels_at(held.axis, begun.positions), channels)
+    violated = np.isin(np.arange(held.axis.channels), channels)
+    inside = spread(violated, held.axis).reshape(-1)[begun.positions]
     # The sample may miss a small channel among many: the others are like it.
     chosen = inside if inside.any() else np.ones_like(inside)
     unknown = np.full(len(begun.positions), np.nan)
@@ -346,15 +345,6 @@ def _faded(
         name: (begun.slots.get(name, unknown)[chosen], slot[chosen])
         for name, slot in current.items()
     }
-
-
-def _channels_at(axis: ChannelAxis, positions: Ints) -> Ints:
-    """The channels of elements at some positions in the flattened variable."""
-    if not axis.axes:
-        return np.zeros(len(positions), np.int64)
-    indices = np.unravel_index(positions, axis.view)
-    shape = [axis.view[number] for number in axis.axes]
-    return np.ravel_multi_index([indices[number] for number in axis.axes], shape).astype(np.int64)
 
 
 def sampled(held: npt.NDArray[np.bool_]) -> Ints:
