@@ -104,7 +104,6 @@ class ArrayRecorder(Recording):
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
-        self._weights: dict[str, Any] = {each.name: each for each in source.network.weights}
         self._table = declared_table(source.network.weights)
         self._declare(masks, kept)
         table, start = self._table, source.network.origin() if source.writes else ""
@@ -131,7 +130,7 @@ class ArrayRecorder(Recording):
         """Sets what updates may change, and what is kept; other weights stay as they are."""
         whole = {name: mask for name, mask in masks.items() if not np.ndim(mask)}
         for name, mask in whole.items():
-            if name in self._weights:
-                self._weights[name].declared_trainable = flag_of(mask, name, "trainable")
+            if name in self._table.weights:
+                self._table.weights[name].declared_trainable = flag_of(mask, name, "trainable")
         elements = {name: mask for name, mask in masks.items() if name not in whole}
         declare(self._table, elements, kept)

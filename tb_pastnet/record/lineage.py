@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
 
 from tb_pastnet.core.lineage import run_number
 from tb_pastnet.errors import UnreadableRecord
@@ -27,11 +28,11 @@ from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.failures import LOGGER, Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.messages import Message, read_messages
-from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.record import Probing
 from tb_pastnet.record.run_lock import RunLock
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import (
+    Segments,
     create_lineage,
     lineages,
     make_directory,
@@ -45,6 +46,17 @@ TRIAL = "{trial}"
 """Placeholder for the number of a training in the name of a log directory."""
 
 
+class Recorded(NamedTuple):
+    """What all lineages of a Recorder are made from; `exit_timeout` is of a store, in seconds."""
+
+    source: Source
+    schedule: Schedule
+    tracker: MaskTracker
+    failures: Failures
+    probe: Probing | None
+    exit_timeout: float
+
+
 class Lineage:
     """Writes the files of a lineage, with a sink that is made once its beginning is known.
 
@@ -53,46 +65,27 @@ class Lineage:
         groups: the source's groups of weights with their own learning rate.
     """
 
-    def __init__(
-        self,
-        run: RunName,
-        lock: RunLock,
-        source: Source,
-        probe: Probing | None,
-        exit_timeout: float,
-    ) -> None:
+    def __init__(self, run: RunName, lock: RunLock, recorded: Recorded) -> None:
         self.run = run
         self.lock = lock
-        self._source = source
-        self._probe = probe
-        self._exit_timeout = exit_timeout
-        self._segments = segments_in(_directory(run), time.time(), exit_timeout)
+        self._recorded = recorded
+        self._segments = self._new_segments()
         self._earlier: EarlierRuns | None = None
         self.groups: Mapping[str, Collection[str]] = {}
 
     @classmethod
-    def first(
-        cls,
-        logdir: str,
-        source: Source,
-        probe: Probing | None,
-        origin: Callable[[], str],
-        start: int | None,
-        exit_timeout: float,
-    ) -> Lineage:
-        """The lineage of a new Recorder; raises UnwritableLog.
-
-        `origin` returns a fingerprint of the values at the beginning; `start` is the step of the
-        current values, None if that isn't known yet.
-        """
+    def first(cls, logdir: str, recorded: Recorded) -> Lineage:
+        """The lineage of a new Recorder; raises UnwritableLog."""
         try:
             logdir = located(logdir)
         except OSError as error:
             raise unwritable(logdir, error) from error
-        earlier = EarlierRuns(logdir)
-        number = 0 if start is None else earlier.number(origin(), resumes=start > 0)
+        earlier, start = EarlierRuns(logdir), recorded.schedule.last
+        number = 0
+        if start is not None:
+            number = earlier.number(recorded.tracker.origin, resumes=start > 0)
         home, lock = earlier.free(number)
-        lineage = cls(create_lineage(home), lock, source, probe, exit_timeout)
+        lineage = cls(create_lineage(home), lock, recorded)
         lineage._earlier = earlier if start is None else None
         try:
             lineage._segments.open()
@@ -103,7 +96,7 @@ class Lineage:
     def next(self) -> Lineage:
         """The next lineage, when training starts again."""
         run = RunName(self.run.run, self.run.ordinal + 1, secrets.randbits(32) or 1)
-        return Lineage(run, self.lock, self._source, self._probe, self._exit_timeout)
+        return Lineage(run, self.lock, self._recorded)
 
     def _settle(self, origin: str, *, resumes: bool) -> None:
         """Moves to the run that it belongs to, if only now that turns out to be another one."""
@@ -121,20 +114,15 @@ class Lineage:
         self._segments.close()
         remove_directory(_directory(self.run))
         self.run = create_lineage(home)
-        self._segments = segments_in(_directory(self.run), time.time(), self._exit_timeout)
+        self._segments = self._new_segments()
 
-    def sink(
-        self,
-        schedule: Schedule,
-        tracker: MaskTracker,
-        failures: Failures,
-        totals: OverheadTotals,
-        *,
-        resumed: bool,
-    ) -> Sink:
+    def _new_segments(self) -> Segments:
+        return segments_in(_directory(self.run), time.time(), self._recorded.exit_timeout)
+
+    def sink(self, *, resumed: bool) -> Sink:
         """Makes the sink; `resumed` has the origin of the lineage before it, if there is one."""
-        source, network = self._source, self._source.network
-        own_origin, audited = tracker.origin, tracker.audited
+        source, schedule, tracker, failures, probe, _ = self._recorded
+        own_origin, audited, network = tracker.origin, tracker.audited, source.network
         self.groups = groups = source.rate_groups()
         group_of = {name: n for n, names in enumerate(groups.values()) for name in names}
         self._settle(own_origin, resumes=resumed)
@@ -169,8 +157,8 @@ class Lineage:
                 for tag in DESCRIPTIONS
             ]
 
-        batch = Batch(spans_of(network.weights), self.run.lineage, probe=self._probe)
-        return Sink(self._segments, batch, describe, failures, totals)
+        batch = Batch(spans_of(network.weights), self.run.lineage, probe=probe)
+        return Sink(self._segments, batch, describe, failures, schedule.timer.totals)
 
     def close(self) -> None:
         """Closes the files of a lineage that has no sink."""

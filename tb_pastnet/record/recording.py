@@ -18,7 +18,7 @@ from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
-from tb_pastnet.record.lineage import Lineage
+from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
 from tb_pastnet.record.record import Probing, Record
@@ -89,20 +89,14 @@ class Recording:
         check_log(log)
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
-        self._masks_part = schedule.timer.part(MASKS)
         self._sink: Sink | None = None
         self._closed = self._went_back = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
-            self._lineage = Lineage.first(
-                logdir,
-                source,
-                probe,
-                lambda: tracker.origin,
-                schedule.last,
-                check_exit_timeout(exit_timeout),
-            )
+            timeout = check_exit_timeout(exit_timeout)
+            recorded = Recorded(source, schedule, tracker, failures, probe, timeout)
+            self._lineage = Lineage.first(logdir, recorded)
 
     @property
     def notes(self) -> Failures:
@@ -253,7 +247,7 @@ class Recording:
             return
         if self._sink is None:
             start = self._schedule.last
-            self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
+            self._sink = self._lineage.sink(resumed=(step - 1 if start is None else start) > 0)
         self._timer.totals.steps += 1
         action = self._schedule.advance(step)
         try:
@@ -344,15 +338,15 @@ class Recording:
         self._schedule.copied(number)
 
     def _observe(self, *, quick: bool = False) -> None:
-        with self._masks_part:
+        with self._timer.part(MASKS):
             self._tracker.observe(quick=quick)
 
     def _tell_violations(self, sink: Sink, step: int) -> None:
-        with self._masks_part:
+        with self._timer.part(MASKS):
             self.alerts.tell(self._tracker.hand_violations(sink, step))
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
-        with self._masks_part:
+        with self._timer.part(MASKS):
             self._tracker.hand_masks(sink, step, due=due)
 
     def _audit_end(self) -> None:
@@ -375,16 +369,11 @@ class Recording:
             self._sink.close(timeout=0.0)
             self._timer.restart()
             self._lineage = self._lineage.next()
-            self._sink = self._new_sink(resumed=step > 0)
+            self._sink = self._lineage.sink(resumed=step > 0)
             self._tracker.begin()
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
-
-    def _new_sink(self, *, resumed: bool) -> Sink:
-        return self._lineage.sink(
-            self._schedule, self._tracker, self._failures, self._timer.totals, resumed=resumed
-        )
 
 
 def check_logdir(logdir: Any) -> str:

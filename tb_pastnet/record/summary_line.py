@@ -11,14 +11,7 @@ from tb_pastnet.format.overhead import Overhead
 def summary_line(
     logdir: str, records: int, violations: int, sparsity: float, overhead: Overhead
 ) -> str:
-    """Summarises in one line what a training has recorded.
-
-    Args:
-        logdir: of the run.
-        records: how many were made.
-        violations: channels that changed while they were held.
-        sparsity: the share of pruned weights, 0 to 1.
-        overhead: the recording overhead.
+    """Summarises what a training has recorded: violated channels, and the share of pruned weights.
 
     Example:
         >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
