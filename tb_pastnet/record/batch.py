@@ -7,7 +7,7 @@ the same records are written together, and with them changes of masks and violat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from tb_pastnet.format.tags import TAG_FUNCTION, TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.record.changes import Changes
 from tb_pastnet.record.messages import Message
-from tb_pastnet.record.record import Probing, Record
+from tb_pastnet.record.source import Probing
 from tb_pastnet.record.weight import Weight
 
 BLOCK_RECORDS = 16
@@ -31,6 +31,33 @@ BLOCK_RECORDS = 16
 
 _PIECE = 4096
 """Channels that are packed at once: meanwhile training may wait for the interpreter."""
+
+
+class Record(NamedTuple):
+    """One record of all variables, as it leaves the training thread.
+
+    Values are floats (statistics, channels of all variables), rows as in `statistics.STATISTICS`,
+    or their `Codes` once it is quantised. The learning rate is NaN if unknown. `function` is
+    float32 (4, places of the probe), rows as in `function_change.MEASURES`, None
+    without a probe, or if it couldn't be evaluated. `thinned`
+    counts earlier records of the lineage that a budget left out; `group_rates` are of the source's
+    groups.
+    """
+
+    sequence: int
+    step: int
+    past_step: int
+    wall_time: float
+    learning_rate: float
+    values: npt.NDArray[Any]
+    function: npt.NDArray[np.float32] | None = None
+    thinned: int = 0
+    group_rates: tuple[float, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate memory while it waits."""
+        return int(self.values.nbytes)
 
 
 class Span(NamedTuple):

@@ -28,7 +28,6 @@ from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.failures import LOGGER, Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.messages import Message, read_messages
-from tb_pastnet.record.record import Probing
 from tb_pastnet.record.run_lock import RunLock
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import (
@@ -40,7 +39,7 @@ from tb_pastnet.record.segments import (
     unwritable,
 )
 from tb_pastnet.record.sink import Sink
-from tb_pastnet.record.source import Source
+from tb_pastnet.record.source import Probing, Source
 
 TRIAL = "{trial}"
 """Placeholder for the number of a training in the name of a log directory."""

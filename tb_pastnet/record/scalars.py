@@ -14,8 +14,8 @@ from tb_pastnet.core.latest_states import LatestStates
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import quantize_statistics
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.batch import Record
 from tb_pastnet.record.failures import Failures, noted
-from tb_pastnet.record.record import Record
 from tb_pastnet.record.weight import Network, Weight
 
 LogFunction = Callable[[dict[str, float], int], object]

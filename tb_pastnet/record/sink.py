@@ -22,12 +22,11 @@ from queue import Empty, SimpleQueue
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import TAG_TIMELINE
-from tb_pastnet.record.batch import Batch, Group
+from tb_pastnet.record.batch import Batch, Group, Record
 from tb_pastnet.record.changes import Change, MaskUpdate
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.messages import Message, message_event
 from tb_pastnet.record.overhead_timer import OverheadTotals
-from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments
 
 QUEUE_BYTES = 64 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from tb_pastnet.core.statistics import (
     VALUE_ROWS,
     channel_statistics,
 )
+from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.record.array_copies import ArrayCopies
 from tb_pastnet.record.numba_switch import numba_kernels
 from tb_pastnet.record.weight import Array, Network, Weight
@@ -29,6 +30,16 @@ STACK_ELEMENTS = 1 << 16
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
+
+
+class Probing(Protocol):
+    """Compares the outputs of a network with its outputs at past values."""
+
+    inputs: tuple[Input, ...]
+    places: tuple[Place, ...]
+
+    def values(self, past: Sequence[Any]) -> npt.NDArray[np.float32]:
+        """float32 (4, places), rows as in `function_change.MEASURES`."""
 
 
 class Source(ABC):

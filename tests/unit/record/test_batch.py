@@ -13,9 +13,8 @@ from tb_pastnet.format.block import decode_block
 from tb_pastnet.format.timeline import decode_timeline
 from tb_pastnet.record import batch as module
 from tb_pastnet.record import changes
-from tb_pastnet.record.batch import Batch, Span
+from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.changes import Change, MaskUpdate
-from tb_pastnet.record.record import Record
 
 SPANS = [Span("a/kernel", 0, 3, True), Span("a/bias", 3, 4, False)]
 
