@@ -141,26 +141,16 @@ class _Updates(NamedTuple):
     rate: float = float("nan")
 
 
-class _Check(NamedTuple):
-    """The state at the previous check: optimizers by id; how often each weight was set by hand."""
-
-    optimizers: Mapping[int, _Updates] = MappingProxyType({})
-    assigned: Mapping[str, int] = MappingProxyType({})
-    counted: bool = False
-
-    def of(self, facts: OptimizerFacts) -> _Updates:
-        """That of an optimizer; for a new one, its initial state."""
-        counted = self.optimizers.get(id(facts.optimizer), _Updates())
-        return counted if counted.optimizer() is facts.optimizer else _Updates()
-
-
 class OptimizerCauses(CauseFinder):
     """Finds causes from the current state and the remembered one."""
 
     def __init__(self, training: TrainingFacts) -> None:
         self._training = training
         self._begun: dict[str, _Beginning] = {}
-        self._checked = _Check()
+        # At the previous check: optimizers by id, None if they didn't matter; how often each weight
+        # was set by hand.
+        self._updates_at_check: Mapping[int, _Updates] | None = None
+        self._assigned_at_check: Mapping[str, int] = {}
         self._sound = False
 
     def held_by(self, held: Held) -> str:
@@ -173,32 +163,35 @@ class OptimizerCauses(CauseFinder):
         """Remembers the state when more of some variables is held from now on."""
         of = self._training.optimizers()
         loose = [each for each in held if self.held_by(each) != ENFORCED]
-        if loose and not self._checked.counted:
-            self._checked = _Check(_counts(of, loose), self._checked.assigned, True)
+        if loose and self._updates_at_check is None:
+            self._updates_at_check = _updates(of, loose)
         step, self._sound = _reference(self._training.step()), False
         now: dict[int, _Beginning] = {}
         for each in held:
             self._training.assigned(each)
             facts = of(each)
-            key = id(facts)
-            if key not in now:
-                now[key] = _beginning(facts, step)
-            self._begun[each.name] = now[key]
+            if facts is None:
+                self._begun[each.name] = _Beginning(step)
+                continue
+            optimizer = facts.optimizer
+            if id(optimizer) not in now:
+                applied = facts.applied or Applied()
+                now[id(optimizer)] = _Beginning(step, _reference(optimizer), facts.updates, applied)
+            begun = now[id(optimizer)]
             # Slots matter if the optimizer keeps updating weights that are only declared as held.
-            if facts is not None and self.held_by(each) == DECLARED:
+            if self.held_by(each) == DECLARED:
                 positions = sampled(each.flags())
-                slots = facts.slots(each, positions)
-                self._begun[each.name] = now[key]._replace(positions=positions, slots=slots)
+                begun = begun._replace(positions=positions, slots=facts.slots(each, positions))
+            self._begun[each.name] = begun
 
     def remember(self, held: Iterable[Held]) -> None:
         """Remembers the state after a check."""
         held = list(held)
-        assigned = {variable.name: self._training.assigned(variable) for variable in held}
+        self._assigned_at_check = {each.name: self._training.assigned(each) for each in held}
         # No optimizer moves what masks enforce: its count and rate, which cost a read, don't
         # matter.
         loose = [each for each in held if self.held_by(each) != ENFORCED]
-        counts = _counts(self._training.optimizers(), loose) if loose else {}
-        self._checked = _Check(counts, assigned, bool(loose))
+        self._updates_at_check = _updates(self._training.optimizers(), loose) if loose else None
 
     def newly_bypassed(self, held: Iterable[Held]) -> set[str]:
         """Like `bypassed`, but not again once all current masks were seen in force."""
@@ -231,7 +224,7 @@ class OptimizerCauses(CauseFinder):
         """Facts about a variable that moved."""
         positions = held.worst(channels, SAMPLE)
         was, current = held.values_at(positions)
-        assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
+        assigned = self._training.assigned(held) > self._assigned_at_check.get(held.name, 0)
         facts = Facts(was, current, self.held_by(held), assigned)
         optimizer = self._training.optimizers()(held)
         if facts.held_by == ENFORCED:
@@ -268,7 +261,7 @@ class OptimizerCauses(CauseFinder):
         average = optimizer.average(held)
         if average is None:
             return None
-        checked = self._checked.of(optimizer).updates
+        checked = self._at_check(optimizer).updates
         updates, every = optimizer.updates, average.overwrites_every
         if every:
             return average if updates // every > checked // every else None
@@ -279,15 +272,17 @@ class OptimizerCauses(CauseFinder):
     def _rates(self, optimizer: OptimizerFacts, begun: _Beginning) -> list[Array]:
         """Learning rates of the updates since the last check, and since the weights are held."""
         rates: list[Array] = []
-        checked = self._checked.of(optimizer)
-        for reference, begin in (
-            (checked.optimizer, checked.updates),
-            (begun.optimizer, begun.updates),
-        ):
-            since = begin if reference() is optimizer.optimizer else 0
+        checked = self._at_check(optimizer)
+        for state in (checked, begun):
+            since = state.updates if state.optimizer() is optimizer.optimizer else 0
             if 0 < optimizer.updates - since <= MOST_UPDATES:
                 rates += _rates_of(optimizer, since, checked.rate)
         return rates
+
+    def _at_check(self, optimizer: OptimizerFacts) -> _Updates:
+        """Its state at the previous check; for a new one, the initial state."""
+        state = (self._updates_at_check or {}).get(id(optimizer.optimizer), _Updates())
+        return state if state.optimizer() is optimizer.optimizer else _Updates()
 
 
 def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Array]:
@@ -305,22 +300,15 @@ def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Arr
     return [np.repeat([earlier, rate], [change, count - change]) for change in changes]
 
 
-def _counts(
+def _updates(
     of: Callable[[Any], OptimizerFacts | None], held: Iterable[Held]
 ) -> dict[int, _Updates]:
-    """The states of the optimizers of some weights."""
-    known = {id(facts): facts for facts in map(of, held) if facts is not None}
+    """The states of the optimizers of some weights, each read once."""
+    facts = {id(each.optimizer): each for each in map(of, held) if each is not None}
     return {
-        id(facts.optimizer): _Updates(_reference(facts.optimizer), facts.updates, facts.rate)
-        for facts in known.values()
+        key: _Updates(_reference(each.optimizer), each.updates, each.rate)
+        for key, each in facts.items()
     }
-
-
-def _beginning(facts: OptimizerFacts | None, step: Any) -> _Beginning:
-    if facts is None:
-        return _Beginning(step)
-    applied = facts.applied or Applied()
-    return _Beginning(step, _reference(facts.optimizer), facts.updates, applied)
 
 
 def _reference(thing: Any) -> Any:
