@@ -106,10 +106,10 @@ class Lineage:
         if earlier.home(number) == self.run.run:
             return
         home, lock = earlier.free(number)
-        if home == self.run.run:
-            return
         self.lock.release()
         self.lock = lock
+        if home == self.run.run:
+            return
         self._segments.close()
         remove_directory(_directory(self.run))
         self.run = create_lineage(home)
