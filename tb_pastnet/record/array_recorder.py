@@ -59,6 +59,7 @@ class ArrayWeight(Weight):
 class RatedSource(ArraySource):
     """Arrays with a learning rate that is passed in."""
 
+    # Plain attributes instead of the properties of `Source`.
     writes = True
     workers = 1
 

@@ -38,10 +38,9 @@ class Record(NamedTuple):
 
     Values are floats (statistics, channels of all variables), rows as in `statistics.STATISTICS`,
     or their `Codes` once it is quantised. The learning rate is NaN if unknown. `function` is
-    float32 (4, places of the probe), rows as in `function_change.MEASURES`, None
-    without a probe, or if it couldn't be evaluated. `thinned`
-    counts earlier records of the lineage that a budget left out; `group_rates` are of the source's
-    groups.
+    float32 (4, places of the probe), rows as in `function_change.MEASURES`, None without a probe,
+    or if it couldn't be evaluated. `thinned` counts earlier records of the lineage that a budget
+    left out; `group_rates` are of the source's groups.
     """
 
     sequence: int

@@ -32,6 +32,9 @@ class MaskStorage(Protocol):
         """Sets both. Newly frozen elements are held at their current values."""
 
 
+Observer = weakref.WeakMethod[Callable[[], None]]
+
+
 class MaskRegistry:
     """The masks of variables of all models. Others own them: these are weak references.
 
@@ -45,8 +48,8 @@ class MaskRegistry:
         self.generation = 0
         # Each refers to its variable, which keeps the key valid.
         self._storages: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        self._observers: list[weakref.WeakMethod[Callable[[], None]]] = []
-        self._pending: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self._observers: list[Observer] = []
+        self._pending: list[Observer] = []
 
     def of(self, variable: Any) -> Any:
         """The masks of a framework's variable, None if it has none."""
@@ -81,9 +84,7 @@ class MaskRegistry:
         _called(pending)
 
 
-def _called(
-    methods: Sequence[weakref.WeakMethod[Callable[[], None]]],
-) -> list[weakref.WeakMethod[Callable[[], None]]]:
+def _called(methods: Sequence[Observer]) -> list[Observer]:
     """Calls the bound methods whose objects still exist."""
     alive = [(reference, method) for reference in methods if (method := reference()) is not None]
     for _, method in alive:
