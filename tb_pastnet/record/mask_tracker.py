@@ -13,7 +13,7 @@ from tb_pastnet.format.tags import MASKS
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures, noted
-from tb_pastnet.record.masks.mask_table import MaskStorage, MaskTable, version_of
+from tb_pastnet.record.masks.mask_table import MaskTable, masks_of, version_of
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.weight import Mask, Weight
 
@@ -141,7 +141,7 @@ class MaskTracker:
             store.keep_origin(self._own_origin)
         updates = []
         for weight, span in zip(self._weights, self._spans, strict=True):
-            masks = _masks_of(weight, store)
+            masks = masks_of(weight, store)
             if masks is not None:
                 updates += self._follow(weight, span, *masks)
         sink.masks(step, updates)
@@ -183,14 +183,6 @@ class MaskTracker:
             if handed != packed.tobytes():
                 updates.append(MaskUpdate(weight.name, word, packed, mask.size, passing))
         return updates
-
-
-def _masks_of(weight: Weight, store: MaskTable | None) -> tuple[Mask, Mask] | None:
-    own = weight.masks()
-    if own is not None:
-        return own.kept, own.trainable
-    storage: MaskStorage | None = None if store is None else store.storage_of(weight.variable)
-    return None if storage is None else storage.read()
 
 
 def _share(mask: Mask) -> Floats:

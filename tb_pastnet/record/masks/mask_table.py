@@ -149,14 +149,8 @@ class MaskTable:
     def read(self, name: str) -> tuple[Mask, Mask]:
         """Kept and trainable of a weight, bool arrays; all ones if it has no masks."""
         weight = self.weights[name]
-        storage = self.storage_of(weight.variable)
-        if storage is not None:
-            masks: tuple[Mask, Mask] = storage.read()
-            return masks
-        own = weight.masks()
-        if own is not None:
-            return own.kept, own.trainable
-        return np.ones(weight.shape, bool), np.ones(weight.shape, bool)
+        masks = masks_of(weight, self)
+        return masks or (np.ones(weight.shape, bool), np.ones(weight.shape, bool))
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a weight."""
@@ -213,6 +207,15 @@ class MaskView(Mapping[str, Mask]):
     def __len__(self) -> int:
         self._table.look()
         return len(self._table.weights)
+
+
+def masks_of(weight: Weight, table: MaskTable | None) -> tuple[Mask, Mask] | None:
+    """Kept and trainable of a weight, its layer's own or those in a table; None if it has none."""
+    own = weight.masks()
+    if own is not None:
+        return own.kept, own.trainable
+    storage: MaskStorage | None = None if table is None else table.storage_of(weight.variable)
+    return None if storage is None else storage.read()
 
 
 def version_of(table: MaskTable | None, own_masks: Sequence[OwnMasks]) -> tuple[int, ...]:
