@@ -222,7 +222,7 @@ class Batch:
         steps = np.array([r.step for r in records], np.int64)
         past_steps = np.array([r.past_step for r in records], np.int64)
         messages = []
-        for spans in _pieces(self._spans, _PIECE):
+        for spans in _pieces(self._spans):
             first, last = spans[0].start, spans[-1].stop
             codes = np.stack([r.values[:, first:last] for r in records], axis=1)
             block = Block(sequence, steps, past_steps, codes)
@@ -260,11 +260,11 @@ class Batch:
         return not np.array_equal(zero, self._previous[NORM, self._kernels] == ZERO)
 
 
-def _pieces(spans: Sequence[Span], channels: int) -> Iterator[list[Span]]:
+def _pieces(spans: Sequence[Span]) -> Iterator[list[Span]]:
     """Spans that are packed together: up to a number of channels, or a single larger one."""
     piece: list[Span] = []
     for span in spans:
-        if piece and span.stop - piece[0].start > channels:
+        if piece and span.stop - piece[0].start > _PIECE:
             yield piece
             piece = []
         piece.append(span)

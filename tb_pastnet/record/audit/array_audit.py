@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.record.audit.comparison import Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder, Held
@@ -63,7 +61,7 @@ class HeldArray(Held):
             value = np.where(self._kept, value, value + value.dtype.type(0))
         return Comparison(value, self._reference, held)
 
-    def values_at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def values_at(self, positions: Ints) -> tuple[Array, Array]:
         """See `Held`."""
         value, expected, _ = self.compared()
         return expected.reshape(-1)[positions], value.reshape(-1)[positions]

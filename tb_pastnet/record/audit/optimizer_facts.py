@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_pastnet.core.mask_input import spread
+from tb_pastnet.core.mask_input import Mask, spread
 from tb_pastnet.record.audit.causes import (
     DECLARED,
     ENFORCED,
@@ -335,7 +334,7 @@ def _faded(
     }
 
 
-def sampled(held: npt.NDArray[np.bool_]) -> Ints:
+def sampled(held: Mask) -> Ints:
     """Positions of some held elements, from all over the flattened variable."""
     flat = held.reshape(-1)
     # An odd stride doesn't stay in one column of a table of even width.
