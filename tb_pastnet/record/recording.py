@@ -35,7 +35,6 @@ Own = TypeVar("Own", bound="Recording")
 EXIT_TIMEOUT = 60.0
 """Seconds that the program waits at its end for a store."""
 
-
 _WENT_BACK = (
     "Step %s was recorded after step %s: records from there on are replaced, as after restoring a "
     "checkpoint. Count steps through all epochs, or call restart(step) where training goes back."

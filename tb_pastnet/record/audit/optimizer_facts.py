@@ -165,6 +165,7 @@ class OptimizerCauses(CauseFinder):
         if loose and self._updates_at_check is None:
             self._updates_at_check = _updates(of, loose)
         step, self._sound = _reference(self._training.step()), False
+        # Not by the facts: if they are made for each weight, they reuse addresses.
         now: dict[int, _Beginning] = {}
         for each in held:
             self._training.assigned(each)
