@@ -16,11 +16,7 @@ LOG, STOP = "log", "stop"
 
 
 class Alerts:
-    """Calls a function, or logs a line for each variable and cause, once.
-
-    Attributes:
-        violated: whether there has been any violation.
-    """
+    """Calls a function, or logs a line for each variable and cause, once."""
 
     def __init__(self, wish: Wish, failures: Failures) -> None:
         check(wish)

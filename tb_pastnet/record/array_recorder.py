@@ -59,6 +59,10 @@ class ArrayWeight(Weight):
 class RatedSource(ArraySource):
     """Arrays with a learning rate that is passed in."""
 
+    # Plain attributes instead of the properties of `Source`.
+    writes = True
+    workers = 1
+
     def __init__(
         self,
         network: Network[ArrayWeight],
@@ -70,37 +74,18 @@ class RatedSource(ArraySource):
         check_rate(rate)
         self._rate = rate
         self.packages = packages
-        self._processes = processes
-        self._writes = process == 0
+        self.writes, self.workers = process == 0, processes
         super().__init__(network)
-
-    @property
-    def writes(self) -> bool:
-        """See `Source`."""
-        return self._writes
-
-    @property
-    def workers(self) -> int:
-        """See `Source`."""
-        return self._processes
 
     def copy(self, number: int) -> None:
         """See `Source`. If another process writes, nothing is kept."""
-        if self._writes:
+        if self.writes:
             super().copy(number)
 
     def learning_rate(self, step: int) -> float:
         """See `Source`."""
         rate = self._rate(step) if callable(self._rate) else self._rate
         return float("nan") if rate is None else float(rate)
-
-
-class _DeclaredAudit(ArrayAudit):
-    """Only `declare` changes which weights are held, and it looks at them at once."""
-
-    def quick_key(self) -> tuple[bool, ...]:
-        """See `AuditSource`."""
-        return ()
 
 
 class ArrayRecorder(Recording):
@@ -120,13 +105,12 @@ class ArrayRecorder(Recording):
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
-        self._weights: dict[str, Any] = {each.name: each for each in source.network.weights}
         self._table = declared_table(source.network.weights)
         self._declare(masks, kept)
         table, start = self._table, source.network.origin() if source.writes else ""
         audited = None
         if audit and source.writes:
-            held = _DeclaredAudit(source.network.weights, causes or DecayByNumbers())
+            held = ArrayAudit(source.network.weights, causes or DecayByNumbers())
             audited = Audit(held, lambda: table)
         failures = Failures()
         tracker = MaskTracker(
@@ -147,7 +131,7 @@ class ArrayRecorder(Recording):
         """Sets what updates may change, and what is kept; other weights stay as they are."""
         whole = {name: mask for name, mask in masks.items() if not np.ndim(mask)}
         for name, mask in whole.items():
-            if name in self._weights:
-                self._weights[name].declared_trainable = flag_of(mask, name, "trainable")
+            if name in self._table.weights:
+                self._table.weights[name].declared_trainable = flag_of(mask, name, "trainable")
         elements = {name: mask for name, mask in masks.items() if name not in whole}
         declare(self._table, elements, kept)

@@ -7,7 +7,7 @@ the same records are written together, and with them changes of masks and violat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from tb_pastnet.format.tags import TAG_FUNCTION, TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.record.changes import Changes
 from tb_pastnet.record.messages import Message
-from tb_pastnet.record.record import Probing, Record
+from tb_pastnet.record.source import Probing
 from tb_pastnet.record.weight import Weight
 
 BLOCK_RECORDS = 16
@@ -31,6 +31,32 @@ BLOCK_RECORDS = 16
 
 _PIECE = 4096
 """Channels that are packed at once: meanwhile training may wait for the interpreter."""
+
+
+class Record(NamedTuple):
+    """One record of all variables, as it leaves the training thread.
+
+    Values are floats (statistics, channels of all variables), rows as in `statistics.STATISTICS`,
+    or their `Codes` once it is quantised. The learning rate is NaN if unknown. `function` is
+    float32 (4, places of the probe), rows as in `function_change.MEASURES`, None without a probe,
+    or if it couldn't be evaluated. `thinned` counts earlier records of the lineage that a budget
+    left out; `group_rates` are of the source's groups.
+    """
+
+    sequence: int
+    step: int
+    past_step: int
+    wall_time: float
+    learning_rate: float
+    values: npt.NDArray[Any]
+    function: npt.NDArray[np.float32] | None = None
+    thinned: int = 0
+    group_rates: tuple[float, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate memory while it waits."""
+        return int(self.values.nbytes)
 
 
 class Span(NamedTuple):
@@ -58,11 +84,6 @@ class Group(NamedTuple):
     records: int
 
 
-class _Quantized(NamedTuple):
-    record: Record
-    codes: Codes
-
-
 class Batch:
     """Collects records and packs them, on the sink's thread.
 
@@ -86,8 +107,8 @@ class Batch:
         self._capacity = max(1, min(BLOCK_RECORDS, limits.MAX_CELLS // widest))
         kernels = [np.arange(s.start, s.stop) for s in self._spans if s.kernel]
         self._kernels = np.concatenate(kernels) if kernels else np.zeros(0, np.int64)
-        self._pending: list[_Quantized] = []
-        self._left_out: _Quantized | None = None
+        self._pending: list[Record] = []
+        self._left_out: Record | None = None
         self._previous: Codes | None = None
         self._timeline_step = -1
         self._seen = 0
@@ -109,7 +130,7 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """Bytes of the records that wait."""
-        return sum(each.codes.nbytes for each in self._pending)
+        return sum(each.nbytes for each in self._pending)
 
     @property
     def empty(self) -> bool:
@@ -118,10 +139,12 @@ class Batch:
 
     def add(self, record: Record) -> None:
         """Adds the next record, unless the thinning rule leaves it out."""
-        quantized = _Quantized(record, _quantize(record.values))
+        codes = _quantize(record.values)
         self.reach(record.sequence + 1, record.thinned)
-        changed = self._mask_changed(quantized.codes)
-        self._previous = quantized.codes
+        changed = self._mask_changed(codes)
+        self._previous = codes
+        # The floats aren't kept: they take more memory than what waits here counts as.
+        quantized = record._replace(values=codes)
         if self._thinning.keep(changed):
             self._left_out = None
             self._pending.append(quantized)
@@ -171,37 +194,37 @@ class Batch:
 
     def _timeline(
         self,
-        records: Sequence[_Quantized],
+        records: Sequence[Record],
         *,
         closed: bool,
         notes: Mapping[str, int],
     ) -> Message:
         timeline = Timeline(
-            np.array([r.record.sequence for r in records], np.int64),
-            np.array([r.record.step for r in records], np.int64),
-            np.array([r.record.wall_time for r in records], np.float64),
-            np.array([r.record.learning_rate for r in records], np.float64),
+            np.array([r.sequence for r in records], np.int64),
+            np.array([r.step for r in records], np.int64),
+            np.array([r.wall_time for r in records], np.float64),
+            np.array([r.learning_rate for r in records], np.float64),
             offered=self._seen,
             thinned=self.thinned,
             dropped=self._seen - self.packed - len(records) - self.thinned,
             closed=closed,
             notes=dict(notes),
-            group_rates=np.array([r.record.group_rates for r in records], np.float64).T,
+            group_rates=np.array([r.group_rates for r in records], np.float64).T,
         )
         # The steps of a tag must increase, even after a closing timeline that wasn't the last.
-        last = records[-1].record.step if records else -1
+        last = records[-1].step if records else -1
         step = max(last, self._timeline_step + 1)
         sealed = encode_timeline(timeline, tag=TAG_TIMELINE, step=step, lineage=self.lineage)
         return Message(TAG_TIMELINE, step, sealed)
 
-    def _blocks(self, records: Sequence[_Quantized]) -> list[Message]:
-        sequence = np.array([r.record.sequence for r in records], np.int64)
-        steps = np.array([r.record.step for r in records], np.int64)
-        past_steps = np.array([r.record.past_step for r in records], np.int64)
+    def _blocks(self, records: Sequence[Record]) -> list[Message]:
+        sequence = np.array([r.sequence for r in records], np.int64)
+        steps = np.array([r.step for r in records], np.int64)
+        past_steps = np.array([r.past_step for r in records], np.int64)
         messages = []
-        for spans in _pieces(self._spans, _PIECE):
+        for spans in _pieces(self._spans):
             first, last = spans[0].start, spans[-1].stop
-            codes = np.stack([r.codes[:, first:last] for r in records], axis=1)
+            codes = np.stack([r.values[:, first:last] for r in records], axis=1)
             block = Block(sequence, steps, past_steps, codes)
             ranges = [(channels_tag(s.variable), s.start - first, s.stop - first) for s in spans]
             sealed = encode_blocks(block, ranges, lineage=self.lineage)
@@ -210,9 +233,9 @@ class Batch:
             yield_gil()
         return messages
 
-    def _outputs(self, records: Sequence[_Quantized]) -> Iterator[Message]:
+    def _outputs(self, records: Sequence[Record]) -> Iterator[Message]:
         """How far outputs moved, all in one message; none if no record has values."""
-        probed = [(r.record, r.record.function) for r in records if r.record.function is not None]
+        probed = [(r, r.function) for r in records if r.function is not None]
         if self._probe is None or not probed:
             return
         change = FunctionChange(
@@ -237,11 +260,11 @@ class Batch:
         return not np.array_equal(zero, self._previous[NORM, self._kernels] == ZERO)
 
 
-def _pieces(spans: Sequence[Span], channels: int) -> Iterator[list[Span]]:
+def _pieces(spans: Sequence[Span]) -> Iterator[list[Span]]:
     """Spans that are packed together: up to a number of channels, or a single larger one."""
     piece: list[Span] = []
     for span in spans:
-        if piece and span.stop - piece[0].start > channels:
+        if piece and span.stop - piece[0].start > _PIECE:
             yield piece
             piece = []
         piece.append(span)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -28,11 +28,10 @@ from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.failures import LOGGER, Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.messages import Message, read_messages
-from tb_pastnet.record.overhead_timer import OverheadTotals
-from tb_pastnet.record.record import Probing
 from tb_pastnet.record.run_lock import RunLock
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import (
+    Segments,
     create_lineage,
     lineages,
     make_directory,
@@ -40,60 +39,52 @@ from tb_pastnet.record.segments import (
     unwritable,
 )
 from tb_pastnet.record.sink import Sink
-from tb_pastnet.record.source import Source
+from tb_pastnet.record.source import Probing, Source
 
 TRIAL = "{trial}"
 """Placeholder for the number of a training in the name of a log directory."""
+
+
+class Recorded(NamedTuple):
+    """What all lineages of a Recorder are made from; `exit_timeout` is of a store, in seconds."""
+
+    source: Source
+    schedule: Schedule
+    tracker: MaskTracker
+    failures: Failures
+    probe: Probing | None
+    exit_timeout: float
 
 
 class Lineage:
     """Writes the files of a lineage, with a sink that is made once its beginning is known.
 
     Attributes:
+        lock: of the run, which the next lineage also has.
         groups: the source's groups of weights with their own learning rate.
     """
 
-    def __init__(
-        self, run: RunName, source: Source, probe: Probing | None, exit_timeout: float
-    ) -> None:
-        self._run = run
-        self._source = source
-        self._probe = probe
-        self._exit_timeout = exit_timeout
-        self._segments = segments_in(_directory(run), time.time(), exit_timeout)
+    def __init__(self, run: RunName, lock: RunLock, recorded: Recorded) -> None:
+        self.run = run
+        self.lock = lock
+        self._recorded = recorded
+        self._segments = self._new_segments()
         self._earlier: EarlierRuns | None = None
-        self.lock = RunLock(run.run)
         self.groups: Mapping[str, Collection[str]] = {}
 
     @classmethod
-    def first(
-        cls,
-        logdir: str,
-        source: Source,
-        probe: Probing | None,
-        origin: Callable[[], str],
-        start: int | None,
-        exit_timeout: float,
-    ) -> Lineage:
-        """The lineage of a new Recorder; raises UnwritableLog.
-
-        Args:
-            logdir: the user's directory.
-            source: what is recorded.
-            probe: the batch on which outputs are measured.
-            origin: returns a fingerprint of the values at the beginning.
-            start: the step of the current values, None if that isn't known yet.
-            exit_timeout: seconds that the program waits at its end for a store.
-        """
+    def first(cls, logdir: str, recorded: Recorded) -> Lineage:
+        """The lineage of a new Recorder; raises UnwritableLog."""
         try:
             logdir = located(logdir)
         except OSError as error:
             raise unwritable(logdir, error) from error
-        earlier = EarlierRuns.of(logdir)
-        number = 0 if start is None else earlier.number(origin(), resumes=start > 0)
+        earlier, start = EarlierRuns(logdir), recorded.schedule.last
+        number = 0
+        if start is not None:
+            number = earlier.number(recorded.tracker.origin, resumes=start > 0)
         home, lock = earlier.free(number)
-        lineage = cls(create_lineage(home), source, probe, exit_timeout)
-        lineage.lock = lock
+        lineage = cls(create_lineage(home), lock, recorded)
         lineage._earlier = earlier if start is None else None
         try:
             lineage._segments.open()
@@ -101,17 +92,10 @@ class Lineage:
             raise unwritable(home, error) from error
         return lineage
 
-    @property
-    def run(self) -> str:
-        """The directory of the run."""
-        return self._run.run
-
     def next(self) -> Lineage:
         """The next lineage, when training starts again."""
-        run = RunName(self._run.run, self._run.ordinal + 1, secrets.randbits(32) or 1)
-        lineage = Lineage(run, self._source, self._probe, self._exit_timeout)
-        lineage.lock = self.lock
-        return lineage
+        run = RunName(self.run.run, self.run.ordinal + 1, secrets.randbits(32) or 1)
+        return Lineage(run, self.lock, self._recorded)
 
     def _settle(self, origin: str, *, resumes: bool) -> None:
         """Moves to the run that it belongs to, if only now that turns out to be another one."""
@@ -119,30 +103,25 @@ class Lineage:
         if earlier is None:
             return
         number = earlier.number(origin, resumes=resumes)
-        if earlier.homes[number] == self._run.run:
+        if earlier.home(number) == self.run.run:
             return
         home, lock = earlier.free(number)
-        if home == self._run.run:
-            return
         self.lock.release()
         self.lock = lock
+        if home == self.run.run:
+            return
         self._segments.close()
-        remove_directory(_directory(self._run))
-        self._run = create_lineage(home)
-        self._segments = segments_in(_directory(self._run), time.time(), self._exit_timeout)
+        remove_directory(_directory(self.run))
+        self.run = create_lineage(home)
+        self._segments = self._new_segments()
 
-    def sink(
-        self,
-        schedule: Schedule,
-        tracker: MaskTracker,
-        failures: Failures,
-        totals: OverheadTotals,
-        *,
-        resumed: bool,
-    ) -> Sink:
+    def _new_segments(self) -> Segments:
+        return segments_in(_directory(self.run), time.time(), self._recorded.exit_timeout)
+
+    def sink(self, *, resumed: bool) -> Sink:
         """Makes the sink; `resumed` has the origin of the lineage before it, if there is one."""
-        source, network = self._source, self._source.network
-        own_origin, audited = tracker.origin, tracker.audited
+        source, schedule, tracker, failures, probe, _ = self._recorded
+        own_origin, audited, network = tracker.origin, tracker.audited, source.network
         self.groups = groups = source.rate_groups()
         group_of = {name: n for n, names in enumerate(groups.values()) for name in names}
         self._settle(own_origin, resumes=resumed)
@@ -151,9 +130,9 @@ class Lineage:
         def description(first_step: int) -> Description:
             # On the writer thread, because it reads files.
             return Description(
-                lineage=self._run.lineage,
-                ordinal=self._run.ordinal,
-                origin=(inherited_origin(self._run) if resumed else None) or own_origin,
+                lineage=self.run.lineage,
+                ordinal=self.run.ordinal,
+                origin=(inherited_origin(self.run) if resumed else None) or own_origin,
                 every=schedule.every,
                 past=str(schedule.past),
                 first_step=first_step,
@@ -177,72 +156,60 @@ class Lineage:
                 for tag in DESCRIPTIONS
             ]
 
-        batch = Batch(spans_of(network.weights), self._run.lineage, probe=self._probe)
-        return Sink(self._segments, batch, describe, failures, totals)
+        batch = Batch(spans_of(network.weights), self.run.lineage, probe=probe)
+        return Sink(self._segments, batch, describe, failures, schedule.timer.totals)
 
     def close(self) -> None:
         """Closes the files of a lineage that has no sink."""
         self._segments.close()
 
 
-class EarlierRuns(NamedTuple):
-    """The runs in a log directory when a Recorder is made.
+class EarlierRuns:
+    """The runs in a log directory when a Recorder is made; raises UnwritableLog."""
 
-    Attributes:
-        homes: their directories, that of the first is the log directory; then one more.
-        origins: of each run, None of one that has recorded nothing.
-        numbered: whether the log directory names a trial's number: each new training is then a new
-            run.
-    """
-
-    logdir: str
-    homes: Sequence[str]
-    origins: Sequence[str | None]
-    numbered: bool = False
-
-    @classmethod
-    def of(cls, logdir: str) -> EarlierRuns:
-        """Reads them; raises UnwritableLog."""
-        homes, origins = [_home(logdir, 1)], []
+    def __init__(self, logdir: str) -> None:
+        self._logdir = logdir
+        # Then each new training is a new run.
+        self._numbered = TRIAL in logdir
+        # Of each run; None of one that has recorded nothing.
+        self._origins: list[str | None] = []
         try:
-            while earlier := lineages(homes[-1]):
-                origins.append(next(filter(None, map(_known_origin, reversed(earlier))), None))
-                homes.append(_home(logdir, len(homes) + 1))
+            while earlier := lineages(self.home(len(self._origins))):
+                origins = filter(None, map(_known_origin, reversed(earlier)))
+                self._origins.append(next(origins, None))
         except Exception as error:
             raise unwritable(logdir, error) from error
-        return cls(logdir, homes, origins, TRIAL in logdir)
+
+    def home(self, number: int) -> str:
+        """The directory of a run, by its number, from 0."""
+        if self._numbered:
+            return self._logdir.replace(TRIAL, str(number + 1))
+        own = f"{base_name(self._logdir)}_{number + 1}"
+        return join(self._logdir, own) if number else self._logdir
 
     def number(self, origin: str, *, resumes: bool) -> int:
-        """The number of the run that a training continues, from 0, or of a new one."""
-        wanted = "" if self.numbered and not resumes else origin
-        number = run_number(wanted, self.origins, resumes=resumes)
-        if number == len(self.origins) and number and not self.numbered:
+        """The number of the run that a training continues, or of a new one."""
+        wanted = "" if self._numbered and not resumes else origin
+        number = run_number(wanted, self._origins, resumes=resumes)
+        if number == len(self._origins) and number and not self._numbered:
             text = "Recording into %s: %s holds the log of a model with different initial weights."
-            LOGGER.warning(text, self.homes[number], self.homes[0])
+            LOGGER.warning(text, self.home(number), self._logdir)
         return number
 
     def free(self, number: int) -> tuple[str, RunLock]:
         """The directory of a run, and its lock; a new run if another process writes this one."""
-        home = _home(self.logdir, number + 1)
         while True:
-            lock = RunLock(home)
+            home = self.home(number)
             if not is_remote(home):
                 with suppress(OSError):  # reported where files are made
                     make_directory(home)
+            lock = RunLock(home)
             if lock.take():
                 return home, lock
-            number = max(number + 1, len(self.origins))
-            taken, home = home, _home(self.logdir, number + 1)
-            if not self.numbered:
+            number = max(number + 1, len(self._origins))
+            if not self._numbered:
                 text = "Recording into %s: another process is recording into %s."
-                LOGGER.warning(text, home, taken)
-
-
-def _home(logdir: str, number: int) -> str:
-    """The directory of the n-th run, from 1, in a log directory."""
-    if TRIAL in logdir:
-        return logdir.replace(TRIAL, str(number))
-    return logdir if number == 1 else join(logdir, f"{base_name(logdir)}_{number}")
+                LOGGER.warning(text, self.home(number), home)
 
 
 def inherited_origin(run: RunName) -> str | None:

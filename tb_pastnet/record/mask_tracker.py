@@ -12,8 +12,8 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.changes import MaskUpdate
-from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.masks.mask_table import MaskStorage, MaskTable, version_of
+from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.masks.mask_table import MaskTable, masks_of, version_of
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.weight import Mask, Weight
 
@@ -73,14 +73,12 @@ class MaskTracker:
             self._audit.restart()
             self._earlier = {violation.key for violation in self._audit.violations}
 
+    @noted("Could not look at held weights")
     def observe(self, *, quick: bool = False) -> None:
-        """Looks at held weights before the next update, if `violations` hasn't just done so."""
+        """Looks at held weights before the next update, unless that was just done at a record."""
         looked, self._looked = self._looked, False
-        try:
-            if self._audit is not None and not looked:
-                self._audit.observe(quick=quick)
-        except Exception as error:
-            self._failures.add("Could not look at held weights", error)
+        if self._audit is not None and not looked:
+            self._audit.observe(quick=quick)
 
     @property
     def violations(self) -> int:
@@ -143,12 +141,11 @@ class MaskTracker:
             store.keep_origin(self._own_origin)
         updates = []
         for weight, span in zip(self._weights, self._spans, strict=True):
-            masks = _masks_of(weight, store)
+            masks = masks_of(weight, store)
             if masks is not None:
                 updates += self._follow(weight, span, *masks)
-        if updates:
-            sink.masks(step, updates)
-            self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in updates})
+        sink.masks(step, updates)
+        self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in updates})
         self._version = version
 
     def shares(self) -> tuple[Floats, Floats]:
@@ -156,9 +153,8 @@ class MaskTracker:
         return self._kept, self._free
 
     def _hand(self, sink: Sink, step: int, violations: Sequence[Violation]) -> None:
-        if violations:
-            sink.violations(step, violations)
-            self._handed_violations.update({each.key: each for each in violations})
+        sink.violations(step, violations)
+        self._handed_violations.update({each.key: each for each in violations})
 
     def _of_this_lineage(self) -> list[Violation]:
         violations = [] if self._audit is None else self._audit.violations
@@ -187,14 +183,6 @@ class MaskTracker:
             if handed != packed.tobytes():
                 updates.append(MaskUpdate(weight.name, word, packed, mask.size, passing))
         return updates
-
-
-def _masks_of(weight: Weight, store: MaskTable | None) -> tuple[Mask, Mask] | None:
-    own = weight.masks()
-    if own is not None:
-        return own.kept, own.trainable
-    storage: MaskStorage | None = None if store is None else store.storage_of(weight.variable)
-    return None if storage is None else storage.read()
 
 
 def _share(mask: Mask) -> Floats:

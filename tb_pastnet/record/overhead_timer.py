@@ -10,17 +10,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from tb_pastnet.format.overhead import Overhead, encode_overhead
 from tb_pastnet.format.tags import TAG_OVERHEAD
+from tb_pastnet.record.failures import Method, noted
 from tb_pastnet.record.messages import Message, message_event
 
 OUTSIDE, OTHER, RECORDS, COPIES, MASKS, PROBE = range(6)
 
 _FAILED = "Could not measure the recording overhead"
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class OverheadTotals:
@@ -132,6 +131,8 @@ def metered(text: str = "", otherwise: Any = None) -> Callable[[Method], Method]
     """
 
     def decorate(method: Method) -> Method:
+        body = noted(text, otherwise)(method) if text else method
+
         @functools.wraps(method)
         def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
             entered: OverheadTimer | None = None
@@ -141,12 +142,7 @@ def metered(text: str = "", otherwise: Any = None) -> Callable[[Method], Method]
             except Exception as error:
                 self._failures.add(_FAILED, error)
             try:
-                return method(self, *args, **kwargs)
-            except Exception as error:
-                if not text:
-                    raise
-                self._failures.add(text, error)
-                return otherwise
+                return body(self, *args, **kwargs)
             finally:
                 if entered is not None:
                     try:

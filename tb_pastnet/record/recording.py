@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
@@ -17,23 +19,21 @@ from tb_pastnet.format.files import base_name
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
-from tb_pastnet.record.failures import LOGGER, Failures, reason_of
-from tb_pastnet.record.lineage import Lineage
+from tb_pastnet.record.batch import Record
+from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
+from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
-from tb_pastnet.record.record import Probing, Record
 from tb_pastnet.record.scalars import LogFunction, Scalars
 from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
-from tb_pastnet.record.source import Source
-from tb_pastnet.record.summary_line import nothing_recorded, summary_line
+from tb_pastnet.record.source import Probing, Source
 
 Own = TypeVar("Own", bound="Recording")
 
 EXIT_TIMEOUT = 60.0
 """Seconds that the program waits at its end for a store."""
-
 
 _WENT_BACK = (
     "Step %s was recorded after step %s: records from there on are replaced, as after restoring a "
@@ -89,20 +89,14 @@ class Recording:
         check_log(log)
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
-        self._masks_part = schedule.timer.part(MASKS)
         self._sink: Sink | None = None
         self._closed = self._went_back = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
-            self._lineage = Lineage.first(
-                logdir,
-                source,
-                probe,
-                lambda: tracker.origin,
-                schedule.last,
-                check_exit_timeout(exit_timeout),
-            )
+            timeout = check_exit_timeout(exit_timeout)
+            recorded = Recorded(source, schedule, tracker, failures, probe, timeout)
+            self._lineage = Lineage.first(logdir, recorded)
 
     @property
     def notes(self) -> Failures:
@@ -122,7 +116,7 @@ class Recording:
         """What was recorded, in a line for the terminal; "" if another process reports it."""
         if not self._writes:
             return ""
-        home, tracker = self._lineage.run, self._tracker
+        home, tracker = self._lineage.run.run, self._tracker
         if not self.records:
             return nothing_recorded(home, self._timer.totals.steps, self._schedule.every)
         cost = self.overhead
@@ -253,7 +247,7 @@ class Recording:
             return
         if self._sink is None:
             start = self._schedule.last
-            self._sink = self._new_sink(resumed=(step - 1 if start is None else start) > 0)
+            self._sink = self._lineage.sink(resumed=(step - 1 if start is None else start) > 0)
         self._timer.totals.steps += 1
         action = self._schedule.advance(step)
         try:
@@ -344,15 +338,15 @@ class Recording:
         self._schedule.copied(number)
 
     def _observe(self, *, quick: bool = False) -> None:
-        with self._masks_part:
+        with self._timer.part(MASKS):
             self._tracker.observe(quick=quick)
 
     def _tell_violations(self, sink: Sink, step: int) -> None:
-        with self._masks_part:
+        with self._timer.part(MASKS):
             self.alerts.tell(self._tracker.hand_violations(sink, step))
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
-        with self._masks_part:
+        with self._timer.part(MASKS):
             self._tracker.hand_masks(sink, step, due=due)
 
     def _audit_end(self) -> None:
@@ -361,16 +355,13 @@ class Recording:
             self._tell_violations(self._sink, self._schedule.last)
             self._source.release()
 
+    @noted("Could not record masks")
     def _tell_late(self) -> None:
         """Writes the rest: masks that changed after the last step are in force from the next."""
         step = self._schedule.last
-        if self._sink is None or step is None:
-            return
-        try:
+        if self._sink is not None and step is not None:
             self._tracker.hand_late_violations(self._sink, step)
             self._tell_masks(self._sink, step + 1, due=True)
-        except Exception as error:
-            self._failures.add("Could not record masks", error)
 
     def _restart(self, step: int) -> None:
         if self._sink is not None:
@@ -378,16 +369,42 @@ class Recording:
             self._sink.close(timeout=0.0)
             self._timer.restart()
             self._lineage = self._lineage.next()
-            self._sink = self._new_sink(resumed=step > 0)
+            self._sink = self._lineage.sink(resumed=step > 0)
             self._tracker.begin()
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
 
-    def _new_sink(self, *, resumed: bool) -> Sink:
-        return self._lineage.sink(
-            self._schedule, self._tracker, self._failures, self._timer.totals, resumed=resumed
-        )
+
+def summary_line(
+    logdir: str, records: int, violations: int, sparsity: float, overhead: Overhead
+) -> str:
+    """Summarises what a training has recorded: violated channels, and the share of pruned weights.
+
+    Example:
+        >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
+        'PastNet: 1 record, no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
+    """  # noqa: E501 - a line in a terminal
+    parts = [counted(records, "record")]
+    parts.append(counted(violations, "violation") if violations else "no violations")
+    if sparsity > 0:
+        parts.append(f"sparsity {sparsity:.1%}")
+    if overhead.training > 0:
+        parts.append(f"recording overhead {overhead.share:.1%}")
+    return f"PastNet: {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
+
+
+def nothing_recorded(logdir: str, steps: int, every: int) -> str:
+    """Explains why a training has no record: it ended before the first was due.
+
+    Example:
+        >>> nothing_recorded("runs/a", 6, 10)
+        'No record in runs/a: the training made 6 steps, but every=10. Use a smaller every=.'
+    """
+    return (
+        f"No record in {logdir}: the training made {counted(steps, 'step')}, but every={every}. "
+        f"Use a smaller every=."
+    )
 
 
 def check_logdir(logdir: Any) -> str:

@@ -14,8 +14,8 @@ from tb_pastnet.core.channel_states import LatestStates
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import quantize_statistics
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.record import Record
+from tb_pastnet.record.batch import Record
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.weight import Network, Weight
 
 LogFunction = Callable[[dict[str, float], int], object]
@@ -52,12 +52,10 @@ class Scalars:
         )
         self._occurred = np.zeros((len(_SHARES), len(mains)), bool)
 
+    @noted("Could not call the function of log=")
     def tell(self, record: Record, **others: float) -> None:
-        """Passes on a record with other numbers; failures are counted and logged once."""
-        try:
-            self._log(self._numbers(record) | _known(others), record.step)
-        except Exception as error:
-            self._failures.add("Could not call the function of log=", error)
+        """Passes on a record with other numbers."""
+        self._log(self._numbers(record) | _known(others), record.step)
 
     def _numbers(self, record: Record) -> dict[str, float]:
         states, codes = self._states.add(quantize_statistics(record.values[:, self._channels]))

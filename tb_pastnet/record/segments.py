@@ -11,9 +11,9 @@ import contextlib
 import errno
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from tb_pastnet.errors import UnwritableLog
 from tb_pastnet.format.files import (
@@ -29,7 +29,6 @@ from tb_pastnet.record.messages import version_event
 
 SEGMENT_BYTES = 64 << 20
 """A segment that has grown to this size is followed by another one."""
-
 
 BLOCK_SECONDS = 2.0
 """Local: waiting records are written at this age, so the tab follows the training."""
@@ -47,7 +46,7 @@ Head = Callable[[], bytes]
 Body = Callable[[int], bytes]
 
 
-class Segments(Protocol):
+class Segments(ABC):
     """The event files of one lineage, one after the other; names sort by time and number.
 
     Attributes:
@@ -55,12 +54,20 @@ class Segments(Protocol):
         retry_seconds: between attempts to write, at first and at most; it doubles.
     """
 
-    exit_seconds: float
+    exit_seconds = 2.0
     retry_seconds: tuple[float, float]
 
+    def __init__(self, directory: str, start: float) -> None:
+        self._directory = directory
+        self._start = start
+        self._number = 0
+        self._total = 0
+
+    @abstractmethod
     def open(self) -> None:
         """Starts a new segment; raises if it can't be made or written."""
 
+    @abstractmethod
     def write(self, head: Head, body: Body) -> None:
         """Writes a group of events, in a new segment if the current one can't be used.
 
@@ -68,11 +75,18 @@ class Segments(Protocol):
         number of bytes before it. If it raises, the group isn't readable: call it again.
         """
 
+    @abstractmethod
     def wait(self, age: float, *, full: bool) -> float:
         """Seconds until waiting records are written, by their age and whether a block is full."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Ends the current segment; an error then loses nothing that was acknowledged."""
+
+    def _new_path(self) -> str:
+        # A number is never used twice: a reader may have open what failed, or have read it by now.
+        name = f"events.out.tfevents.{int(self._start):010d}.{self._number:06d}.pastnet"
+        self._number += 1
+        return join(self._directory, name)
 
 
 def segments_in(directory: str, start: float, exit_seconds: float) -> Segments:
@@ -82,34 +96,24 @@ def segments_in(directory: str, start: float, exit_seconds: float) -> Segments:
     return LocalSegments(directory, start)
 
 
-def _name(start: float, number: int) -> str:
-    return f"events.out.tfevents.{int(start):010d}.{number:06d}.pastnet"
+class LocalSegments(Segments):
+    """Files that grow, each followed by another one at a size."""
 
-
-class LocalSegments:
-    """Files that grow, each followed by another one at a size. See `Segments`."""
-
-    exit_seconds = 2.0
     retry_seconds = 0.25, 30.0
 
     def __init__(self, directory: str, start: float, size: int = SEGMENT_BYTES) -> None:
-        self.directory = directory
-        self._start = start
+        super().__init__(directory, start)
         self._size = size
-        self._number = 0
         self._file: GrowingFile | None = None
         self._written = 0
-        self._total = 0
         self._fresh = False
 
     def open(self) -> None:
         """See `Segments`."""
         self.close()
-        name = _name(self._start, self._number)
-        # A number is never used twice: a reader that had the file open would miss the new one.
-        self._number += 1
-        make_directory(self.directory)
-        self._file = GrowingFile(join(self.directory, name))
+        path = self._new_path()
+        make_directory(self._directory)
+        self._file = GrowingFile(path)
         self._written = 0
         self._fresh = True
         self._put(version_event(self._start))
@@ -146,17 +150,14 @@ class LocalSegments:
         self._total += len(data)
 
 
-class ObjectSegments:
-    """Objects of a store, each a whole event file that holds one group. See `Segments`."""
+class ObjectSegments(Segments):
+    """Objects of a store, each a whole event file that holds one group."""
 
     retry_seconds = 2.0, 60.0
 
     def __init__(self, directory: str, start: float, exit_seconds: float) -> None:
-        self.directory = directory
+        super().__init__(directory, start)
         self.exit_seconds = exit_seconds
-        self._start = start
-        self._number = 0
-        self._total = 0
         self._interval = PUT_SECONDS[0]
         self._next = 0.0
 
@@ -172,13 +173,8 @@ class ObjectSegments:
         """See `Segments`."""
         return max(0.0, self._next - time.monotonic())
 
-    def close(self) -> None:
-        """See `Segments`."""
-
     def _put(self, data: bytes) -> None:
-        path = join(self.directory, _name(self._start, self._number))
-        # A number is never used twice: what failed may have arrived, and may be read by now.
-        self._number += 1
+        path = self._new_path()
         try:
             store_of(path).write(path, data)
             self._total += len(data)

@@ -22,12 +22,11 @@ from queue import Empty, SimpleQueue
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import TAG_TIMELINE
-from tb_pastnet.record.batch import Batch, Group
+from tb_pastnet.record.batch import Batch, Group, Record
 from tb_pastnet.record.changes import Change, MaskUpdate
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.messages import Message, message_event
 from tb_pastnet.record.overhead_timer import OverheadTotals
-from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import Segments
 
 QUEUE_BYTES = 64 << 20
@@ -338,22 +337,19 @@ class Sink:
             wait = min(2 * wait, longest)
         return True
 
+    @noted("Could not write records", otherwise=False)
     def _try_write(self, group: Group) -> bool:
-        try:
-            wall_time = time.time()
-            first = self._first_step or 0
-            # The description has its own tag, whose steps must not decrease either.
-            self._described_step = step = max(self._described_step, group.messages[0].step)
-            events = [message_event(message, wall_time) for message in group.messages]
-            self._segments.write(
-                lambda: b"".join(
-                    message_event(message, wall_time) for message in self._describe(first, step)
-                ),
-                lambda written: self._body(group, events, wall_time, written),
-            )
-        except Exception as error:
-            self._failures.add("Could not write records", error)
-            return False
+        wall_time = time.time()
+        first = self._first_step or 0
+        # The description has its own tag, whose steps must not decrease either.
+        self._described_step = step = max(self._described_step, group.messages[0].step)
+        events = [message_event(message, wall_time) for message in group.messages]
+        self._segments.write(
+            lambda: b"".join(
+                message_event(message, wall_time) for message in self._describe(first, step)
+            ),
+            lambda written: self._body(group, events, wall_time, written),
+        )
         return True
 
     def _body(self, group: Group, events: list[bytes], wall_time: float, written: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,16 @@ import numpy.typing as npt
 from tb_pastnet.core import plain_kernels
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.memory_layout import layout_of
-from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE, VALUE_ROWS
+from tb_pastnet.core.statistics import (
+    KEPT,
+    STATISTICS,
+    TRAINABLE,
+    VALUE_ROWS,
+    channel_statistics,
+)
+from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.record.array_copies import ArrayCopies
 from tb_pastnet.record.numba_switch import numba_kernels
-from tb_pastnet.record.plain_copies import PlainCopies
 from tb_pastnet.record.weight import Array, Network, Weight
 
 STACK_ELEMENTS = 1 << 16
@@ -24,6 +30,16 @@ STACK_ELEMENTS = 1 << 16
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
+
+
+class Probing(Protocol):
+    """Compares the outputs of a network with its outputs at past values."""
+
+    inputs: tuple[Input, ...]
+    places: tuple[Place, ...]
+
+    def values(self, past: Sequence[Any]) -> npt.NDArray[np.float32]:
+        """float32 (4, places), rows as in `function_change.MEASURES`."""
 
 
 class Source(ABC):
@@ -154,6 +170,34 @@ class ArraySource(Source):
             else np.stack([weight.effective() for weight in stack], dtype=np.float32)
             for stack in self._stacks
         ]
+
+
+class PlainCopies:
+    """Past copies as arrays, compared by the definition: of weights that no kernel can measure."""
+
+    def __init__(self, weights: Sequence[Weight]) -> None:
+        self._weights = weights
+        self._past: list[Array] = []
+        self.take()
+
+    def take(self) -> None:
+        """Makes the current values the past ones."""
+        self._past = [np.array(weight.effective()) for weight in self._weights]
+
+    def compare(self, *, replace: bool) -> Floats:
+        """See `ArrayCopies`."""
+        parts = []
+        # Weight by weight: each read may copy from an accelerator.
+        for number, weight in enumerate(self._weights):
+            value = weight.effective()
+            parts.append(channel_statistics(value, self._past[number], weight.axis))
+            if replace:
+                self._past[number] = np.array(value)
+        return np.concatenate(parts, axis=1)[:VALUE_ROWS]
+
+    def past(self) -> list[Array]:
+        """The past values. Later copies leave them as they are."""
+        return list(self._past)
 
 
 def channel_order(axes: Sequence[ChannelAxis], members: Sequence[int]) -> Ints:

@@ -20,12 +20,11 @@ from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.files import join
 from tb_pastnet.format.function_change import LAYER, Place
 from tb_pastnet.format.tags import DESCRIPTIONS, lineage_directory
-from tb_pastnet.record.batch import Batch, Span
+from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
-from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import create_lineage, segments_in
 from tb_pastnet.record.sink import Sink
 from tests.patience import be_patient

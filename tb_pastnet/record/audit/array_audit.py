@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
-from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
+from tb_pastnet.record.audit.comparison import Comparison, Ints
+from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder, Held
 from tb_pastnet.record.masks.mask_table import MaskStorage
 from tb_pastnet.record.weight import Array, Mask, Weight
 
 _EVERY = np.True_
 
 
-class HeldArray:
+class HeldArray(Held):
     """A weight that is held, in part by its masks or whole by the framework's flag.
 
     An element's reference is its value when it was first seen held; zero if it is pruned.
     """
+
+    flagged = False
 
     def __init__(self, weight: Weight) -> None:
         self.name = weight.name
         self.axis = weight.axis
         self.weight = weight
         self.masks: MaskStorage | None = None
-        self.flagged = False
         self._held: Mask = np.broadcast_to(~_EVERY, weight.shape)
         self._kept: Mask = np.broadcast_to(_EVERY, weight.shape)
         # Without meaning until something is held: the first `follow` fills it.
@@ -54,7 +53,7 @@ class HeldArray:
         return self._held
 
     def compared(self) -> Comparison:
-        """Value, expected value and held elements."""
+        """See `Held`."""
         held = None if self.flagged else self._held
         value = self.weight.read()
         if not self._kept.all():
@@ -62,15 +61,7 @@ class HeldArray:
             value = np.where(self._kept, value, value + value.dtype.type(0))
         return Comparison(value, self._reference, held)
 
-    def channels(self) -> Channels:
-        """See `Held`."""
-        return self.compared().channels(self.axis)
-
-    def worst(self, channels: Ints, count: int) -> Ints:
-        """See `Held`."""
-        return self.compared().worst(self.axis, channels, count)
-
-    def values_at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def values_at(self, positions: Ints) -> tuple[Array, Array]:
         """See `Held`."""
         value, expected, _ = self.compared()
         return expected.reshape(-1)[positions], value.reshape(-1)[positions]
@@ -90,10 +81,6 @@ class ArrayAudit(AuditSource):
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`."""
         return [bool(each.compared().differ().any()) for each in held]
-
-    def quick_key(self) -> tuple[bool, ...]:
-        """See `AuditSource`."""
-        return tuple(self.trainable())
 
     def trainable(self) -> list[bool]:
         """See `AuditSource`."""

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.limits import MAX_VIOLATIONS
 from tb_pastnet.record.audit.causes import Array, Facts, cause_of
-from tb_pastnet.record.audit.comparison import Channels, Ints
+from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
 from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 
 
@@ -41,27 +42,26 @@ class OpenViolations:
         going_on = [each for name in self._open.values() for each in name.violations.values()]
         return sorted([*self._past, *going_on], key=lambda violation: violation.first_step)
 
-    def new(self, name: str, compared: Channels) -> Ints:
-        """Channels whose violation isn't open, or is of weights that have been held again since."""
-        variable = self._open.get(name)
-        if variable is None:
-            return np.flatnonzero(compared.differ)
-        is_open = np.zeros(len(compared.differ), bool)
-        is_open[list(variable.violations)] = True
-        same = is_open & (variable.expected == compared.expected)
-        return np.flatnonzero((compared.differ > 0) & ~same)
+    def enter(
+        self, name: str, compared: Channels, step: int, find_cause: Callable[[Ints], str]
+    ) -> list[Violation]:
+        """Enters a check: returns violations that are new, or moved since the last.
 
-    def enter(self, name: str, compared: Channels, step: int, cause: str) -> list[Violation]:
-        """Enters a check: returns violations that are new, or moved since the last."""
-        new = set(self.new(name, compared).tolist())
+        A violation of weights that have been held again since is new; `find_cause` gets the
+        channels with a new one.
+        """
         first = _Open(compared.fingerprint, compared.expected, {})
         variable = self._open.setdefault(name, first)
+        anew = variable.expected != compared.expected
         for channel in [*variable.violations]:
-            if channel in new or not compared.differ[channel]:
+            if anew[channel] or not compared.differ[channel]:
                 self._past.append(variable.violations.pop(channel))
+        differ = np.flatnonzero(compared.differ)
+        new = differ[[channel not in variable.violations for channel in differ.tolist()]]
+        cause = find_cause(new) if new.size else ""
         moved = variable.fingerprint != compared.fingerprint
         entered = []
-        for channel in np.flatnonzero(compared.differ).tolist():
+        for channel in differ.tolist():
             old = variable.violations.get(channel)
             if old is not None and not moved[channel]:
                 continue
@@ -92,7 +92,10 @@ class OpenViolations:
 
 
 class Held(Protocol):
-    """A weight with held elements, compared on its device; its `masks`, or None."""
+    """A weight with held elements, compared on its device, with defaults to derive from.
+
+    Its `masks` may be None.
+    """
 
     name: str
     axis: ChannelAxis
@@ -108,11 +111,16 @@ class Held(Protocol):
     def flags(self) -> npt.NDArray[np.bool_]:
         """Which elements are held."""
 
+    def compared(self) -> Comparison:
+        """Value, expected value and held elements, as arrays."""
+
     def channels(self) -> Channels:
         """Compares it channel by channel."""
+        return self.compared().channels(self.axis)
 
     def worst(self, channels: Ints, count: int) -> Ints:
-        """Positions of elements that moved farthest, a share of each channel."""
+        """Positions of elements that moved farthest, a share of each channel, at most `count`."""
+        return self.compared().worst(self.axis, channels, count)
 
     def values_at(self, positions: Ints) -> tuple[Array, Array]:
         """Expected and current values of some of its elements."""
@@ -232,7 +240,10 @@ class Audit:
         held = list(self._held.values())
         for weight, moved in zip(held, self._source.moved(held), strict=True):
             if moved:
-                violations += self._judge(weight, step)
+                find_cause = partial(self._source.causes.cause, weight)
+                violations += self._violations.enter(
+                    weight.name, weight.channels(), step, find_cause
+                )
             else:
                 self._violations.close(weight.name)
         self._note_bypass(held)
@@ -272,12 +283,6 @@ class Audit:
         if first:
             # As of now: while nothing was held, no check has looked.
             self._source.causes.remember(self._held.values())
-
-    def _judge(self, held: Held, step: int) -> list[Violation]:
-        compared = held.channels()
-        new = self._violations.new(held.name, compared)
-        cause = self._source.causes.cause(held, new) if new.size else ""
-        return self._violations.enter(held.name, compared, step, cause)
 
     def _note_bypass(self, held: Sequence[Held]) -> None:
         for name in self._source.causes.newly_bypassed(held):

@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.mask_input import Mask, spread
 from tb_pastnet.record.audit.causes import (
     DECLARED,
     ENFORCED,
@@ -118,19 +117,19 @@ class TrainingFacts(Protocol):
         return False
 
 
+def _nothing() -> None:
+    """A weak reference to nothing."""
+
+
 class _Beginning(NamedTuple):
     """The state when some elements began to be held; large objects by weak reference."""
 
-    optimizer: Any
     step: Any
-    updates: int
-    applied: Applied
-    positions: Ints
-    slots: Mapping[str, Array]
-
-
-def _nothing() -> None:
-    """A weak reference to nothing."""
+    optimizer: Any = _nothing
+    updates: int = 0
+    applied: Applied = Applied()
+    positions: Ints = np.zeros(0, np.int64)
+    slots: Mapping[str, Array] = MappingProxyType({})
 
 
 class _Updates(NamedTuple):
@@ -141,26 +140,16 @@ class _Updates(NamedTuple):
     rate: float = float("nan")
 
 
-class _Check(NamedTuple):
-    """The state at the previous check: optimizers by id; how often each weight was set by hand."""
-
-    optimizers: Mapping[int, _Updates] = MappingProxyType({})
-    assigned: Mapping[str, int] = MappingProxyType({})
-    counted: bool = False
-
-    def of(self, facts: OptimizerFacts) -> _Updates:
-        """That of an optimizer; for a new one, its initial state."""
-        counted = self.optimizers.get(id(facts.optimizer), _Updates())
-        return counted if counted.optimizer() is facts.optimizer else _Updates()
-
-
 class OptimizerCauses(CauseFinder):
     """Finds causes from the current state and the remembered one."""
 
     def __init__(self, training: TrainingFacts) -> None:
         self._training = training
         self._begun: dict[str, _Beginning] = {}
-        self._checked = _Check()
+        # At the previous check: optimizers by id, None if they didn't matter; how often each weight
+        # was set by hand.
+        self._updates_at_check: Mapping[int, _Updates] | None = None
+        self._assigned_at_check: Mapping[str, int] = {}
         self._sound = False
 
     def held_by(self, held: Held) -> str:
@@ -173,32 +162,36 @@ class OptimizerCauses(CauseFinder):
         """Remembers the state when more of some variables is held from now on."""
         of = self._training.optimizers()
         loose = [each for each in held if self.held_by(each) != ENFORCED]
-        if loose and not self._checked.counted:
-            self._checked = _Check(_counts(of, loose), self._checked.assigned, True)
+        if loose and self._updates_at_check is None:
+            self._updates_at_check = _updates(of, loose)
         step, self._sound = _reference(self._training.step()), False
+        # Not by the facts: if they are made for each weight, they reuse addresses.
         now: dict[int, _Beginning] = {}
         for each in held:
             self._training.assigned(each)
             facts = of(each)
-            key = id(facts)
-            if key not in now:
-                now[key] = _beginning(facts, step)
-            self._begun[each.name] = now[key]
+            if facts is None:
+                self._begun[each.name] = _Beginning(step)
+                continue
+            optimizer = facts.optimizer
+            if id(optimizer) not in now:
+                applied = facts.applied or Applied()
+                now[id(optimizer)] = _Beginning(step, _reference(optimizer), facts.updates, applied)
+            begun = now[id(optimizer)]
             # Slots matter if the optimizer keeps updating weights that are only declared as held.
-            if facts is not None and self.held_by(each) == DECLARED:
+            if self.held_by(each) == DECLARED:
                 positions = sampled(each.flags())
-                slots = facts.slots(each, positions)
-                self._begun[each.name] = now[key]._replace(positions=positions, slots=slots)
+                begun = begun._replace(positions=positions, slots=facts.slots(each, positions))
+            self._begun[each.name] = begun
 
     def remember(self, held: Iterable[Held]) -> None:
         """Remembers the state after a check."""
         held = list(held)
-        assigned = {variable.name: self._training.assigned(variable) for variable in held}
+        self._assigned_at_check = {each.name: self._training.assigned(each) for each in held}
         # No optimizer moves what masks enforce: its count and rate, which cost a read, don't
         # matter.
         loose = [each for each in held if self.held_by(each) != ENFORCED]
-        counts = _counts(self._training.optimizers(), loose) if loose else {}
-        self._checked = _Check(counts, assigned, bool(loose))
+        self._updates_at_check = _updates(self._training.optimizers(), loose) if loose else None
 
     def newly_bypassed(self, held: Iterable[Held]) -> set[str]:
         """Like `bypassed`, but not again once all current masks were seen in force."""
@@ -231,23 +224,22 @@ class OptimizerCauses(CauseFinder):
         """Facts about a variable that moved."""
         positions = held.worst(channels, SAMPLE)
         was, current = held.values_at(positions)
-        assigned = self._training.assigned(held) > self._checked.assigned.get(held.name, 0)
+        assigned = self._training.assigned(held) > self._assigned_at_check.get(held.name, 0)
         facts = Facts(was, current, self.held_by(held), assigned)
         optimizer = self._training.optimizers()(held)
-        if facts.held_by != ENFORCED:
-            constrained, elsewhere = (
-                self._training.constrained(held),
-                self._training.elsewhere(held),
-            )
-            untrained = optimizer is None or not optimizer.trains(held)
-            facts = replace(
-                facts, constrained=constrained, elsewhere=elsewhere, untrained=untrained
-            )
-        if optimizer is None:
-            return facts
         if facts.held_by == ENFORCED:
+            if optimizer is None:
+                return facts
             bypassed = self._bypassed(held, optimizer)
             return replace(facts, replaced=optimizer.applied is None, bypassed=bypassed)
+        facts = replace(
+            facts,
+            constrained=self._training.constrained(held),
+            elsewhere=self._training.elsewhere(held),
+            untrained=optimizer is None or not optimizer.trains(held),
+        )
+        if optimizer is None:
+            return facts
         begun = self._begun[held.name]
         same = begun.optimizer() is optimizer.optimizer
         step = begun.step() is self._training.step()
@@ -269,7 +261,7 @@ class OptimizerCauses(CauseFinder):
         average = optimizer.average(held)
         if average is None:
             return None
-        checked = self._checked.of(optimizer).updates
+        checked = self._at_check(optimizer).updates
         updates, every = optimizer.updates, average.overwrites_every
         if every:
             return average if updates // every > checked // every else None
@@ -280,15 +272,17 @@ class OptimizerCauses(CauseFinder):
     def _rates(self, optimizer: OptimizerFacts, begun: _Beginning) -> list[Array]:
         """Learning rates of the updates since the last check, and since the weights are held."""
         rates: list[Array] = []
-        checked = self._checked.of(optimizer)
-        for reference, begin in (
-            (checked.optimizer, checked.updates),
-            (begun.optimizer, begun.updates),
-        ):
-            since = begin if reference() is optimizer.optimizer else 0
+        checked = self._at_check(optimizer)
+        for state in (checked, begun):
+            since = state.updates if state.optimizer() is optimizer.optimizer else 0
             if 0 < optimizer.updates - since <= MOST_UPDATES:
                 rates += _rates_of(optimizer, since, checked.rate)
         return rates
+
+    def _at_check(self, optimizer: OptimizerFacts) -> _Updates:
+        """Its state at the previous check; for a new one, the initial state."""
+        state = (self._updates_at_check or {}).get(id(optimizer.optimizer), _Updates())
+        return state if state.optimizer() is optimizer.optimizer else _Updates()
 
 
 def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Array]:
@@ -306,23 +300,15 @@ def _rates_of(optimizer: OptimizerFacts, since: int, earlier: float) -> list[Arr
     return [np.repeat([earlier, rate], [change, count - change]) for change in changes]
 
 
-def _counts(
+def _updates(
     of: Callable[[Any], OptimizerFacts | None], held: Iterable[Held]
 ) -> dict[int, _Updates]:
-    """The states of the optimizers of some weights."""
-    known = {id(facts): facts for facts in map(of, held) if facts is not None}
+    """The states of the optimizers of some weights, each read once."""
+    facts = {id(each.optimizer): each for each in map(of, held) if each is not None}
     return {
-        id(facts.optimizer): _Updates(_reference(facts.optimizer), facts.updates, facts.rate)
-        for facts in known.values()
+        key: _Updates(_reference(each.optimizer), each.updates, each.rate)
+        for key, each in facts.items()
     }
-
-
-def _beginning(facts: OptimizerFacts | None, step: Any) -> _Beginning:
-    nowhere = np.zeros(0, np.int64)
-    if facts is None:
-        return _Beginning(_nothing, step, 0, Applied(), nowhere, {})
-    reference = _reference(facts.optimizer)
-    return _Beginning(reference, step, facts.updates, facts.applied or Applied(), nowhere, {})
 
 
 def _reference(thing: Any) -> Any:
@@ -338,7 +324,8 @@ def _faded(
 ) -> dict[str, tuple[Array, Array]]:
     """Slots of the sampled elements in some channels, when they began to be held and now."""
     current = optimizer.slots(held, begun.positions)
-    inside = np.isin(_channels_at(held.axis, begun.positions), channels)
+    violated = np.isin(np.arange(held.axis.channels), channels)
+    inside = spread(violated, held.axis).reshape(-1)[begun.positions]
     # The sample may miss a small channel among many: the others are like it.
     chosen = inside if inside.any() else np.ones_like(inside)
     unknown = np.full(len(begun.positions), np.nan)
@@ -348,16 +335,7 @@ def _faded(
     }
 
 
-def _channels_at(axis: ChannelAxis, positions: Ints) -> Ints:
-    """The channels of elements at some positions in the flattened variable."""
-    if not axis.axes:
-        return np.zeros(len(positions), np.int64)
-    indices = np.unravel_index(positions, axis.view)
-    shape = [axis.view[number] for number in axis.axes]
-    return np.ravel_multi_index([indices[number] for number in axis.axes], shape).astype(np.int64)
-
-
-def sampled(held: npt.NDArray[np.bool_]) -> Ints:
+def sampled(held: Mask) -> Ints:
     """Positions of some held elements, from all over the flattened variable."""
     flat = held.reshape(-1)
     # An odd stride doesn't stay in one column of a table of even width.

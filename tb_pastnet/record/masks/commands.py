@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from tb_pastnet.core import mask_input, pruning_rules
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.html_table import html_table
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER
-from tb_pastnet.record.masks.mask_html import masks_html
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
@@ -76,11 +76,7 @@ class MaskCommands:
                 nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-
-        def mask_of(weight: EditedWeight) -> Any:
-            return _asked(weight, kept, channels, "kept")
-
-        self._change(name, kept, mask_of, EditedWeight.prune)
+        self._change(EditedWeight.prune, name, kept, channels)
 
     @answered
     def prune_below(self, name: object, threshold: float) -> None:
@@ -158,11 +154,7 @@ class MaskCommands:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-
-        def mask_of(weight: EditedWeight) -> Any:
-            return _through(weight, kept, channels, "kept")
-
-        self._change(name, kept, mask_of, EditedWeight.regrow)
+        self._change(EditedWeight.regrow, name, kept, channels)
 
     @answered
     def freeze(
@@ -183,13 +175,7 @@ class MaskCommands:
                 would be frozen is pruned.
             UnknownName: no variable, or several, have that name.
         """
-
-        def mask_of(weight: EditedWeight) -> Any:
-            if trainable is None and channels is None:
-                return None
-            return _asked(weight, trainable, channels, "trainable")
-
-        self._change(name, trainable, mask_of, EditedWeight.freeze)
+        self._change(EditedWeight.freeze, name, trainable, channels)
 
     @answered
     def thaw(
@@ -207,11 +193,7 @@ class MaskCommands:
             InvalidArgument: both are given, a wrong shape, or other values than 0 and 1.
             UnknownName: no variable, or several, have that name.
         """
-
-        def mask_of(weight: EditedWeight) -> Any:
-            return _through(weight, trainable, channels, "trainable")
-
-        self._change(name, trainable, mask_of, EditedWeight.thaw)
+        self._change(EditedWeight.thaw, name, trainable, channels)
 
     def sparsity(self, name: object = None) -> float:
         """The share of pruned weights, 1 − mean(kept).
@@ -239,20 +221,29 @@ class MaskCommands:
         return f"<Masks of {len(read):,} weights: {self.sparsity():.1%} pruned, {frozen:,} frozen>"
 
     def _repr_html_(self) -> str:
-        return masks_html(repr(self).strip("<>"), self.state)
+        title, rows = repr(self).strip("<>"), []
+        for name, weight in self.state.weights.items():
+            kept, trainable = self.state.read(name)
+            pruned, frozen = int((~kept).sum()), int((kept & ~trainable).sum())
+            if weight.role == "kernel" or pruned or frozen:
+                share = f"{pruned / max(kept.size, 1):.1%}"
+                rows.append((name, weight.shape, kept.size, share, pruned, frozen))
+        head = "weight", "shape", "elements", "sparsity", "pruned", "frozen"
+        return html_table(title, head, rows)
 
     def _change(
         self,
-        wanted: object,
-        given: npt.ArrayLike | None,
-        mask_of: Callable[[EditedWeight], Any],
         command: Callable[[EditedWeight, Any], None],
+        wanted: object,
+        mask: npt.ArrayLike | None,
+        channels: Channels | None,
     ) -> None:
         """Runs a command on each chosen weight, once all masks are valid."""
         with self._at_once():
-            weights = self._weights(wanted, single=given is not None)
-            for weight, mask in [(weight, mask_of(weight)) for weight in weights]:
-                command(weight, mask)
+            weights = self._weights(wanted, single=mask is not None)
+            masks = [_mask_for(command.__name__, each, mask, channels) for each in weights]
+            for weight, own in zip(weights, masks, strict=True):
+                command(weight, own)
 
     def _weights(self, wanted: object, *, single: bool = False) -> list[EditedWeight]:
         """The chosen weights; for layers, those that masks can hold; `single`: one mask."""
@@ -286,7 +277,7 @@ class MaskCommands:
             weights = self._weights(wanted)
             if len(weights) == 1:
                 return weights
-        return [each for each in weights if each.role == "kernel" or each.pruned]
+        return [each for each in weights if each.role == "kernel" or not each.kept.all()]
 
     def _refuse_mask(self, weight: Weight) -> None:
         """Raises InvalidArgument if a mask would not hold what a layer computes with."""
@@ -345,12 +336,6 @@ class EditedWeight(WeightMasks):
         self.axis = weight.axis
         self._masks = masks
 
-    @property
-    def pruned(self) -> bool:
-        """Whether any of it is pruned."""
-        masked = self.label in self._masks.state.masked or self.weight.masks() is not None
-        return masked and not self.kept.all()
-
     def read(self) -> tuple[Mask, Mask]:
         """See `WeightMasks`."""
         return self._masks.state.read(self.label)
@@ -387,27 +372,20 @@ def unmaskable(name: str, expected: str, got: str, mend: str) -> InvalidArgument
     return InvalidArgument(f"Could not mask {name!r}: expected {expected}, got {got}. {mend}")
 
 
-def _asked(
-    weight: EditedWeight, mask: npt.ArrayLike | None, channels: Channels | None, word: str
+def _mask_for(
+    command: str, weight: EditedWeight, mask: npt.ArrayLike | None, channels: Channels | None
 ) -> Any:
-    """The given mask, or the one of some channels; raises InvalidArgument."""
+    """What a command gets: the given mask, or that of some channels; None for all elements."""
+    if mask is None and channels is None and command != "prune":
+        return None
     if (mask is None) == (channels is None):
-        verb = "prune" if word == "kept" else "freeze"
+        word = "kept" if command in ("prune", "regrow") else "trainable"
         got = "none" if mask is None else "both"
         raise InvalidArgument(
-            f"Could not {verb} {weight.label!r}: expected either {word}= or channels=, got {got}. "
-            f"Pass an array of 0 and 1, or numbers of channels."
+            f"Could not {command} {weight.label!r}: expected either {word}= or channels=, got "
+            f"{got}. Pass an array of 0 and 1, or numbers of channels."
         )
     if channels is None:
         return mask
-    return mask_input.channel_mask(channels, weight.axis, weight.label)
-
-
-def _through(
-    weight: EditedWeight, mask: npt.ArrayLike | None, channels: Channels | None, word: str
-) -> Any:
-    """The elements to let through again; None, everywhere, if neither is given."""
-    if mask is None and channels is None:
-        return None
-    asked = _asked(weight, mask, channels, word)
-    return asked if channels is None else ~asked
+    through = mask_input.channel_mask(channels, weight.axis, weight.label)
+    return ~through if command in ("regrow", "thaw") else through

@@ -21,7 +21,8 @@ class DeclaredMasks:
     def __init__(self, weight: Weight) -> None:
         self.variable = weight.variable
         self.generation = 0
-        self._kept = self._trainable = np.ones(weight.shape, bool)
+        every: Mask = np.broadcast_to(np.True_, weight.shape)
+        self._kept = self._trainable = every
 
     def read(self) -> tuple[Mask, Mask]:
         """Kept and trainable."""
@@ -34,14 +35,9 @@ class DeclaredMasks:
 
 def declared_table(weights: Sequence[Weight]) -> MaskTable:
     """A table of masks for some weights, all of which are let through at first."""
-    storages: list[DeclaredMasks] = []
-
-    def store(weight: Weight) -> DeclaredMasks:
-        # The registry has only weak references to them.
-        storages.append(DeclaredMasks(weight))
-        return storages[-1]
-
-    return MaskTable(weights, MaskRegistry(), store)
+    # The registry has only weak references to them.
+    storages = {weight.name: DeclaredMasks(weight) for weight in weights}
+    return MaskTable(weights, MaskRegistry(), lambda weight: storages[weight.name])
 
 
 def declare(table: MaskTable, trainable: Mapping[str, Any], kept: Mapping[str, Any]) -> None:

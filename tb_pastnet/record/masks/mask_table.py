@@ -32,6 +32,9 @@ class MaskStorage(Protocol):
         """Sets both. Newly frozen elements are held at their current values."""
 
 
+Observer = weakref.WeakMethod[Callable[[], None]]
+
+
 class MaskRegistry:
     """The masks of variables of all models. Others own them: these are weak references.
 
@@ -45,8 +48,8 @@ class MaskRegistry:
         self.generation = 0
         # Each refers to its variable, which keeps the key valid.
         self._storages: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        self._observers: list[weakref.WeakMethod[Callable[[], None]]] = []
-        self._pending: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self._observers: list[Observer] = []
+        self._pending: list[Observer] = []
 
     def of(self, variable: Any) -> Any:
         """The masks of a framework's variable, None if it has none."""
@@ -81,9 +84,7 @@ class MaskRegistry:
         _called(pending)
 
 
-def _called(
-    methods: Sequence[weakref.WeakMethod[Callable[[], None]]],
-) -> list[weakref.WeakMethod[Callable[[], None]]]:
+def _called(methods: Sequence[Observer]) -> list[Observer]:
     """Calls the bound methods whose objects still exist."""
     alive = [(reference, method) for reference in methods if (method := reference()) is not None]
     for _, method in alive:
@@ -148,14 +149,8 @@ class MaskTable:
     def read(self, name: str) -> tuple[Mask, Mask]:
         """Kept and trainable of a weight, bool arrays; all ones if it has no masks."""
         weight = self.weights[name]
-        storage = self.storage_of(weight.variable)
-        if storage is not None:
-            masks: tuple[Mask, Mask] = storage.read()
-            return masks
-        own = weight.masks()
-        if own is not None:
-            return own.kept, own.trainable
-        return np.ones(weight.shape, bool), np.ones(weight.shape, bool)
+        masks = masks_of(weight, self)
+        return masks or (np.ones(weight.shape, bool), np.ones(weight.shape, bool))
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a weight."""
@@ -212,6 +207,15 @@ class MaskView(Mapping[str, Mask]):
     def __len__(self) -> int:
         self._table.look()
         return len(self._table.weights)
+
+
+def masks_of(weight: Weight, table: MaskTable | None) -> tuple[Mask, Mask] | None:
+    """Kept and trainable of a weight, its layer's own or those in a table; None if it has none."""
+    own = weight.masks()
+    if own is not None:
+        return own.kept, own.trainable
+    storage: MaskStorage | None = None if table is None else table.storage_of(weight.variable)
+    return None if storage is None else storage.read()
 
 
 def version_of(table: MaskTable | None, own_masks: Sequence[OwnMasks]) -> tuple[int, ...]:

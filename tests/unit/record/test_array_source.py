@@ -12,8 +12,7 @@ from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, KEPT, TRAINABLE, channel_statistics
 from tb_pastnet.record.array_copies import ArrayCopies
 from tb_pastnet.record.numba_switch import SWITCH
-from tb_pastnet.record.plain_copies import PlainCopies
-from tb_pastnet.record.source import ArraySource
+from tb_pastnet.record.source import ArraySource, PlainCopies
 from tb_pastnet.record.weight import Network, Weight
 
 SHAPES = {

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,8 @@ from tb_pastnet.format.block import decode_block
 from tb_pastnet.format.timeline import decode_timeline
 from tb_pastnet.record import batch as module
 from tb_pastnet.record import changes
-from tb_pastnet.record.batch import Batch, Span
+from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.changes import Change, MaskUpdate
-from tb_pastnet.record.record import Record
 
 SPANS = [Span("a/kernel", 0, 3, True), Span("a/bias", 3, 4, False)]
 
@@ -37,6 +38,16 @@ def decode(group):
     decoded = [decode_block(m.payload, tag=m.tag, step=m.step, lineage=7) for m in blocks]
     account = decode_timeline(timeline.payload, tag="timeline", step=timeline.step, lineage=7)
     return {m.tag: block for m, block in zip(blocks, decoded, strict=True)}, account
+
+
+def test_of_what_waits_only_codes_are_kept():
+    batch = Batch(SPANS, 7)
+    record = offer(0)
+    values = weakref.ref(record.values)
+    batch.add(record)
+    del record
+    assert values() is None
+    assert batch.nbytes == len(STATISTICS) * 4 * 2
 
 
 def test_a_block_a_variable_and_their_timeline():

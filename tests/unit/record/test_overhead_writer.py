@@ -13,11 +13,10 @@ from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.overhead import decode_overhead
 from tb_pastnet.format.tags import DESCRIPTIONS, TAG_OVERHEAD, TAG_TIMELINE
 from tb_pastnet.record import overhead_timer as module
-from tb_pastnet.record.batch import Batch, Span
+from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message, read_messages
 from tb_pastnet.record.overhead_timer import RECORDS, OverheadTotals
-from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import LocalSegments
 from tb_pastnet.record.sink import Sink
 from tests.fault.sinking import mask

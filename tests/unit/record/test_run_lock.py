@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tb_pastnet.numpy import Recorder
 from tb_pastnet.record import run_lock
 from tb_pastnet.record.lineage import EarlierRuns
 from tb_pastnet.record.run_lock import RunLock
@@ -97,7 +99,7 @@ def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, caplog)
     home.mkdir()
     with another(home) as process:
         assert said(process) == "True"
-        earlier = EarlierRuns.of(str(home))
+        earlier = EarlierRuns(str(home))
         place, lock = earlier.free(0)
         assert place == str(home / "a_2")
         assert f"{home}: another process" not in caplog.text
@@ -106,3 +108,15 @@ def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, caplog)
     place, lock = earlier.free(0)
     assert place == str(home)
     lock.release()
+
+
+def test_a_run_beside_another_process_is_given_back_at_the_end(tmp_path: Path) -> None:
+    home = tmp_path / "a"
+    home.mkdir()
+    with another(home) as process:
+        assert said(process) == "True"
+        # Without a first step it looks for its run twice, and finds the same.
+        with Recorder(str(home), {"w": lambda: np.ones((2, 3), np.float32)}) as recorder:
+            recorder.record(1)
+            assert (home / "a_2" / ".pastnet.lock").exists()
+        assert not (home / "a_2" / ".pastnet.lock").exists()

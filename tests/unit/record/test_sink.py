@@ -11,11 +11,10 @@ from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.tags import DESCRIPTIONS
 from tb_pastnet.record import segments
 from tb_pastnet.record import sink as sinks
-from tb_pastnet.record.batch import Batch, Span
+from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
-from tb_pastnet.record.record import Record
 from tb_pastnet.record.segments import LocalSegments
 from tb_pastnet.record.sink import Mark, Sink
 from tests.patience import waiting

@@ -60,7 +60,7 @@ def test_a_weight_that_is_frozen_later_is_held_at_its_value_of_then():
     weight.array[:] = 1
     assert audit.check(1) == []
     weight.free = False
-    audit.observe(quick=True)  # a flag alone is seen quickly
+    audit.observe()  # a flag alone is seen
     weight.array[1, 2] = 1.5
     assert brief(audit.check(2)) == [("a/w", 1, 1, 3, 0.5, "loaded")]
     assert (causes.was.tolist(), causes.current.tolist()) == ([1.0], [1.5])

@@ -27,47 +27,58 @@ def spans(violations):
     return [(v.channel, v.first_step, v.last_step, v.elements, v.cause) for v in violations]
 
 
+class Finder:
+    """Finds a new cause, "a", "b" …, at each call, and remembers of which channels."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, channels):
+        self.asked.append(channels.tolist())
+        return "abcdefg"[len(self.asked) - 1]
+
+
 def test_a_violation_opens_moves_on_and_ends():
-    opened = OpenViolations()
-    assert opened.new("k", compared([0, 2, 0])).tolist() == [1]
-    assert spans(opened.enter("k", compared([0, 2, 0]), 5, "a")) == [(1, 5, 5, 2, "a")]
-    assert opened.new("k", compared([0, 2, 0])).tolist() == []
+    opened, find = OpenViolations(), Finder()
+    assert spans(opened.enter("k", compared([0, 2, 0]), 5, find)) == [(1, 5, 5, 2, "a")]
     # It stays where it moved to: nothing new.
-    assert opened.enter("k", compared([0, 2, 0]), 6, "") == []
+    assert opened.enter("k", compared([0, 2, 0]), 6, find) == []
     # It moves on: the same violation, with its first step and its cause.
     moved = compared([0, 3, 0], fingerprint=(1, 2, 1))
-    assert spans(opened.enter("k", moved, 7, "b")) == [(1, 5, 7, 3, "a")]
+    assert spans(opened.enter("k", moved, 7, find)) == [(1, 5, 7, 3, "a")]
     # It is as it should be again, another channel is not.
-    assert spans(opened.enter("k", compared([1, 0, 0]), 8, "c")) == [(0, 8, 8, 1, "c")]
-    assert spans(opened.all()) == [(1, 5, 7, 3, "a"), (0, 8, 8, 1, "c")]
+    assert spans(opened.enter("k", compared([1, 0, 0]), 8, find)) == [(0, 8, 8, 1, "b")]
+    assert spans(opened.all()) == [(1, 5, 7, 3, "a"), (0, 8, 8, 1, "b")]
+    # A cause is looked for only where a violation is new.
+    assert find.asked == [[1], [0]]
 
 
 def test_what_is_held_anew_is_violated_anew():
-    opened = OpenViolations()
-    opened.enter("k", compared([1, 0, 0]), 1, "a")
+    opened, find = OpenViolations(), Finder()
+    opened.enter("k", compared([1, 0, 0]), 1, find)
     anew = compared([1, 0, 0], expected=(8, 7, 7))
-    assert opened.new("k", anew).tolist() == [0]
-    assert spans(opened.enter("k", anew, 4, "b")) == [(0, 4, 4, 1, "b")]
+    assert spans(opened.enter("k", anew, 4, find)) == [(0, 4, 4, 1, "b")]
     assert spans(opened.all()) == [(0, 1, 1, 1, "a"), (0, 4, 4, 1, "b")]
+    assert find.asked == [[0], [0]]
 
 
 def test_numbers_of_a_violation_are_those_of_its_channel():
     opened = OpenViolations()
-    [violation] = opened.enter("k", compared([0, 0, 3]), 1, "a")
+    [violation] = opened.enter("k", compared([0, 0, 3]), 1, Finder())
     assert (violation.variable, violation.held, violation.largest) == ("k", 4, 0.3)
 
 
 def test_variables_end_one_by_one_or_all():
-    opened = OpenViolations()
+    opened, find = OpenViolations(), Finder()
     for name in ("k", "b"):
-        opened.enter(name, compared([1, 0, 0]), 1, "a")
+        opened.enter(name, compared([1, 0, 0]), 1, find)
     opened.close("k")
     opened.close("k")
-    assert opened.new("k", compared([1, 0, 0])).tolist() == [0]
-    assert opened.new("b", compared([1, 0, 0])).tolist() == []
+    assert opened.enter("b", compared([1, 0, 0]), 2, find) == []
+    assert spans(opened.enter("k", compared([1, 0, 0]), 2, find)) == [(0, 2, 2, 1, "c")]
     opened.close_all()
-    assert opened.new("b", compared([1, 0, 0])).tolist() == [0]
-    assert len(opened.all()) == 2
+    assert spans(opened.enter("b", compared([1, 0, 0]), 3, find)) == [(0, 3, 3, 1, "d")]
+    assert len(opened.all()) == 4
 
 
 @dataclass

@@ -212,6 +212,19 @@ def test_a_replaced_optimizer_counts_its_updates_from_none(causes, training):
     assert [rate.tolist() for rate in rates] == [[0.1] * 3, [0.1] * 3]
 
 
+def test_facts_that_are_made_anew_for_each_weight_tell_optimizers_apart(causes, training):
+    optimizers = {"a": Object(), "b": Object()}
+
+    def of(held):
+        return Optimizer(optimizer=optimizers[held.name[0]])
+
+    training.optimizers = lambda: of
+    held = [Weight(f"{name}/{number}") for name in "ab" for number in range(8)]
+    causes.begin(held)
+    causes.remember(held)
+    assert not any(causes.facts(each, VIOLATED).replaced for each in held)
+
+
 def test_a_replaced_optimizer_that_was_checked_since(causes, training):
     held = Weight()
     training.now.updates = 10

@@ -173,7 +173,11 @@ def test_what_changes_nothing_makes_no_masks(masks):
         (lambda m: m.prune(MEAN, [0, 1, 1]), "a weight that an optimizer trains, got a statistic"),
         (lambda m: m.prune_smallest(0.5, variables=[KERNEL, MEAN]), "Could not mask 'norm/moving"),
         (lambda m: m.prune(KERNEL), "expected either kept= or channels=, got none"),
-        (lambda m: m.regrow(KERNEL, [[1]], [0]), "either kept= or channels=, got both"),
+        (
+            lambda m: m.regrow(KERNEL, [[1]], [0]),
+            "not regrow .* either kept= or channels=, got both",
+        ),
+        (lambda m: m.thaw(KERNEL, [[1]], [0]), "Could not thaw .* either trainable= or channels="),
         (lambda m: m.freeze(KERNEL, [[1]], [0]), "either trainable= or channels=, got both"),
         (lambda m: m.prune(KERNEL, channels=[0, 1, 2]), "of its 6 weights to stay, got none"),
         (lambda m: m.prune(BIAS, [1, 2, 1]), "expected only 0 and 1, got 1 other values"),
