@@ -25,13 +25,8 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
 from tb_pastnet.reader.sections import smallest
 from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.state_series import (
-    AUDITED_ROWS,
-    KERNEL,
-    STATE_ROWS,
-    make_state_series,
-)
-from tb_pastnet.reader.store import RunReader
+from tb_pastnet.reader.state_series import KERNEL, make_state_series
+from tb_pastnet.reader.store import MARKS, RunReader
 from tb_pastnet.reader.tally import BINS, Tally, make_tally
 from tb_pastnet.reader.violation_list import mark
 
@@ -165,10 +160,12 @@ def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
 def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:
     """Reads variables, and the steps of the run: the first has more if a timeline is lost."""
     run, masks = reader.run, reader.masks
-    rows = AUDITED_ROWS if masks.audited else STATE_ROWS
 
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
         series = make_state_series(records, run.variables[name], masks.commanded(name))
+        if not masks.audited:
+            # Violations are listed from the same records.
+            reader.kept((MARKS, name), lambda: series.marks)
         state = mark(series.unsettled, series.steps, masks.violations.get(name, ()))
         # Following channels may wait long for their source.
         is_following = (state & np.uint8(channel_states.STATE)) == channel_states.FOLLOWING
@@ -186,7 +183,9 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
             series.notes,
         )
 
-    summaries = dict(zip(variables, reader.each(variables, summary, rows), strict=True))
+    summaries = dict(
+        zip(variables, reader.each(variables, summary, reader.state_rows), strict=True)
+    )
     first = [summaries[name].steps for name in variables[:1]]
     return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, summaries
 

@@ -59,6 +59,9 @@ FRESH_FOR = 1.0
 MOST_ELEMENTS = 1 << 28
 """Elements of a mask that is unpacked: 256 MiB. A hostile log claims any number in a few bytes."""
 
+MARKS = "marks"
+"""The kind of the marks of a variable, in the cache."""
+
 _SMALL = 2 / 5
 _LARGE = 2 << 20
 
@@ -141,6 +144,11 @@ class RunReader:
         """The run's masks and violations."""
         return read_mask_history(self.store.source, self.store.small, self.context, self.run)
 
+    @property
+    def state_rows(self) -> Rows:
+        """The statistics that states and marks are made from."""
+        return AUDITED_ROWS if self.masks.audited else ROWS
+
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
         """All violations, by first step, then in the order of layers and channels."""
@@ -148,47 +156,47 @@ class RunReader:
 
     def list_violations(self, lost: Notes, most: int | None = MOST) -> tuple[int, list[Violation]]:
         """The violations of the run, found by the audit or else by the records."""
-        return join_violations(self.run, self.masks.violations, self._marks(lost), most)
+        return join_violations(self.run, self.masks.violations, self._marks(lost).items(), most)
 
-    def _marks(self, lost: Notes) -> Iterator[tuple[str, Marks]]:
+    def _marks(self, lost: Notes) -> Mapping[str, Marks]:
         """The marks of all variables; none, without reading records, if the writer audited."""
-        run, masks = self.run, self.masks
-        names = list(dict.fromkeys(name for layer in run.layers for name in layer.variables))
-        if masks.audited:
-            yield from ((name, NO_MARKS) for name in names)
-            return
+        names = dict.fromkeys(name for layer in self.run.layers for name in layer.variables)
+        if self.masks.audited:
+            return dict.fromkeys(names, NO_MARKS)
 
-        def marks(name: str, records: RecordSeries) -> tuple[Marks, Notes]:
-            series = make_state_series(records, run.variables[name], masks.commanded(name))
-            return series.marks, series.notes
+        def marks(name: str, records: RecordSeries) -> Marks:
+            described, commanded = self.run.variables[name], self.masks.commanded(name)
+            return make_state_series(records, described, commanded).marks
 
-        for name, (marked, noted) in zip(names, self.each(names, marks), strict=True):
-            lost.update(noted)
-            yield name, marked
+        by_variable = self.kept_each(MARKS, list(names), marks)
+        lost.update(sum((marked.notes for marked in by_variable.values()), Notes()))
+        return by_variable
 
-    def mask_in_force(self, variable: str, mask: str, step: int) -> tuple[bool, Flags | None]:
-        """Whether a mask is known for the record of a step, and its elements if it has a hole.
+    def mask_in_force(self, variable: str, mask: str, step: int) -> Flags | None:
+        """A variable's mask for the record of a step, None if unknown. Not kept: masks are large.
 
-        They are bool (elements,), row by row; True lets the weight through. Not kept: masks are
-        large.
+        bool, of the variable's shape; True lets the weight through.
         """
-        if not self.run.lineages:
-            return False, None
+        shape = self.run.variables[variable].shape
+        elements = math.prod(shape)
+        if not self.run.lineages or elements > MOST_ELEMENTS:
+            return None
         steps = np.array([step])
         standing = int(self.masks.standing(steps)[0])
         lineage, log = self.run.lineages[standing], self.masks.logs[standing]
         if log is None:
-            return False, None
-        elements = math.prod(self.run.variables[variable].shape)
+            return None
         position = int(np.broadcast_to(log.positions(variable, mask, elements, steps), 1)[0])
-        if position in (ALL_THROUGH, LOST):
-            return position == ALL_THROUGH, None
+        if position == ALL_THROUGH:
+            return np.ones(shape, bool)
+        if position == LOST:
+            return None
         stored = log.stored(lineage, variable, mask, elements, position)
         readings, _ = self.store.source.read_listed(
             self.context, [lineage.tb_run], [stored.series[1]]
         )
         bits = stored.decode(readings.get(stored.series, ()), MOST_ELEMENTS)
-        return bits is not None, None if bits is None else bits.flags
+        return None if bits is None else bits.flags.reshape(shape)
 
     def function(self) -> FunctionSeries:
         """How far the outputs moved on the probe; no provider call without a probe."""
@@ -219,8 +227,7 @@ class RunReader:
         """State and relative delta of one variable; a fifth of the size of its records."""
 
         def make() -> StateSeries:
-            # Marks look at the largest change, too.
-            records = self._read_one(variable, AUDITED_ROWS if self.masks.audited else ROWS)
+            records = self._read_one(variable, self.state_rows)
             described, commanded = self.run.variables[variable], self.masks.commanded(variable)
             series = make_state_series(records, described, commanded)
             return replace(series, events=tuple(recorded_events(records)))

@@ -185,7 +185,7 @@ def test_a_mask_that_is_too_large_to_unpack_is_unknown(
 ) -> None:
     masked(provider)
     monkeypatch.setattr(store, "MOST_ELEMENTS", SIZE - 1)
-    assert in_force(Store(provider, fresh_for=0), 9).unknown == ("kept",)
+    assert in_force(Store(provider, fresh_for=0), 9).unknown == ("kept", "trainable")
 
 
 def test_of_a_users_own_writer_nothing_is_known(provider: MemoryProvider) -> None:
