@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -23,12 +24,7 @@ from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
 from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series_source import (
-    Reading,
-    RequestContext,
-    SeriesSource,
-    StoredMessage,
-)
+from tb_pastnet.reader.series_source import Reading, RequestContext, SeriesSource, StoredMessage
 
 MOST_VIOLATIONS = 1 << 16
 """Violations of one lineage in memory; a hostile log inflates to any number of them."""
@@ -79,11 +75,15 @@ class MaskHistory:
     """The held weights of a run."""
 
     lineages: tuple[LineageHead, ...] = ()  # its writers, in order
-    starts: tuple[int | None, ...] = ()  # the first step of each, None if it recorded nothing
     logs: tuple[MaskLog | None, ...] = ()  # the mask changes of each, None if they are gone
     # the violations that count, by variable
     violations: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
     notes: Notes = field(default_factory=Counter)  # what could not be read, and why
+
+    @cached_property
+    def starts(self) -> tuple[int | None, ...]:
+        """The first step of each lineage, None if it recorded nothing."""
+        return tuple(head.start for head in self.lineages)
 
     def standing(self, steps: Integers) -> Integers:
         """int64, like `steps`: the position of the lineage that each step belongs to, or -1."""
@@ -163,9 +163,7 @@ class MaskHistory:
         start = self.starts[position]
         if start is None or not position:
             return 0.0
-        earlier = MaskHistory(
-            self.lineages[:position], self.starts[:position], self.logs[:position]
-        )
+        earlier = MaskHistory(self.lineages[:position], self.logs[:position])
         return float(earlier.count(variable, mask, elements, np.array([start - 1]))[0])
 
 
@@ -174,23 +172,18 @@ def read_mask_history(
 ) -> MaskHistory:
     """Reads new data: all lineages in one call, and no call if nothing is new."""
     keys: dict[Hashable, LineageHead] = {
-        ("masks", context.experiment, head.tb_run): head
-        for head in run.lineages
-        if any(tag in head.versions for tag in _TAGS)
+        ("masks", context.experiment, head.tb_run): head for head in run.lineages
     }
     variables = frozenset(run.variables)
 
     def read(missing: Sequence[Hashable]) -> Iterator[LineageMasks]:
         heads = [keys[key] for key in missing]
-        reading = source.read_listed(context, [head.tb_run for head in heads], _TAGS)
+        listed = [head.tb_run for head in heads if not head.versions.keys().isdisjoint(_TAGS)]
+        reading = source.read_listed(context, listed, _TAGS)
         return (_decode(head, variables, reading) for head in heads)
 
-    masks = cache.get_each({key: _version(head, variables) for key, head in keys.items()}, read)
-    by_lineage = {keys[key].tb_run: own for key, own in masks.items()}
-    return join_masks(
-        run,
-        [by_lineage.get(head.tb_run) or LineageMasks(_maskless(head)) for head in run.lineages],
-    )
+    versions = {key: _version(head, variables) for key, head in keys.items()}
+    return join_masks(run, list(cache.get_each(versions, read).values()))
 
 
 def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:
@@ -201,7 +194,8 @@ def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:
 def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) -> LineageMasks:
     readings, withheld = reading
     run, writer = lineage.tb_run, lineage.name.lineage
-    log = _maskless(lineage)
+    # Without a log of masks there are no changes, unless the log is lost.
+    log = None if any(map(mask_of, lineage.versions)) else MaskLog()
     if TAG_MASKS in lineage.versions:
         messages = readings.get((run, TAG_MASKS), ())
         stored = {
@@ -240,17 +234,11 @@ def read_violations(
     return tuple(latest.values())
 
 
-def _maskless(lineage: LineageHead) -> MaskLog | None:
-    """The changes of a lineage without a log of masks: none, unless the log is lost."""
-    return None if any(map(mask_of, lineage.versions)) else MaskLog()
-
-
 def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
     """Joins the parts of a run's lineages, one for each, in their order."""
-    starts = tuple(head.start for head in run.lineages)
     standing: dict[str, list[Violation]] = {}
     lost: Notes = sum((part.notes for part in parts), Counter())
-    cuts = first_steps_after(starts)
+    cuts = first_steps_after([head.start for head in run.lineages])
     for lineage, part, cut in zip(run.lineages, parts, cuts, strict=True):
         for violation in part.violations:
             stands = _standing(violation, lineage, cut)
@@ -261,7 +249,6 @@ def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
                 standing.setdefault(stands.variable, []).append(stands)
     return MaskHistory(
         run.lineages,
-        starts,
         tuple(part.log for part in parts),
         {variable: tuple(violations) for variable, violations in standing.items()},
         lost,

@@ -100,15 +100,10 @@ def drawn(run: CatalogRun, layer: str | None = None) -> dict[str, VariableEntry]
 
     A variable that two layers share belongs to the first of them.
     """
-    if layer is not None:
-        return {
-            candidate.id: run.variables[candidate.main]
-            for candidate in run.layers
-            if candidate.id == layer
-        }
     firsts: dict[str, str] = {}
     for candidate in run.layers:
-        firsts.setdefault(candidate.main, candidate.id)
+        if layer in (None, candidate.id):
+            firsts.setdefault(candidate.main, candidate.id)
     return {id_: run.variables[main] for main, id_ in firsts.items()}
 
 
