@@ -26,7 +26,8 @@ from tb_pastnet.reader.series_source import Readings, SeriesName, grouped
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader
 
-WEIGHTS, CHANNELS = UNITS = ("weights", "channels")
+UNITS = ("weights", "channels")
+WEIGHTS = UNITS[0]
 
 UNKNOWN = -1
 """The position of an unknown set: what `numpy.searchsorted` returns, minus one."""
@@ -105,11 +106,6 @@ def drawn(run: CatalogRun, layer: str | None = None) -> dict[str, VariableEntry]
         if layer in (None, candidate.id):
             firsts.setdefault(candidate.main, candidate.id)
     return {id_: run.variables[main] for main, id_ in firsts.items()}
-
-
-def count_of(variable: VariableEntry, unit: str) -> int:
-    """How many weights or channels a variable has."""
-    return variable.channels if unit == CHANNELS else math.prod(variable.shape)
 
 
 def likeness(variables: Sequence[VariableEntry], unit: str) -> Integers:
@@ -315,7 +311,7 @@ def _size(masks: Sequence[StoredMask], elements: int) -> float:
     return float(min((mask.through for mask in masks), default=elements))
 
 
-def moment(history: MaskHistory, lineages: Sequence[LineageHead], step: int) -> Hashable:
+def moment(history: MaskHistory, step: int) -> Hashable:
     """A key that is equal for all steps of a run with the same masks, as far as is known."""
     position = int(history.standing(np.array([step]))[0])
     log = history.logs[position] if position >= 0 else None
@@ -323,7 +319,7 @@ def moment(history: MaskHistory, lineages: Sequence[LineageHead], step: int) -> 
     changing = [log.gaps_from] if log is not None else []
     changing += [changed.steps for changed in changes]
     passed = sum(int(np.searchsorted(steps, step, side="right")) for steps in changing)
-    return position, passed, tuple(map(_written, lineages))
+    return position, passed, tuple(map(_written, history.lineages))
 
 
 def _written(lineage: LineageHead) -> Hashable:
