@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_pastnet.core import overlap
-from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import decode_mask_log
 from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
@@ -82,27 +82,14 @@ class StoredMask(NamedTuple):
         """
         if self.elements > most:
             return None
-        likely = (message for message in messages[self.position : self.position + 1])
-        for message in chain(likely, messages):
-            mask = self._decoded(message)
-            if mask is not None and mask.number == self.number:
-                sound = overlap.count(overlap.words(mask.bits)) == self.through
-                return mask if sound and mask.elements == self.elements else None
-        return None
-
-    def _decoded(self, message: StoredMessage) -> MaskBits | None:
-        if message.data is None:
+        likely_first = chain(messages[self.position : self.position + 1], messages)
+        decode = partial(decode_mask, most=self.elements)
+        masks = decode_all(likely_first, decode, self.series[1], self.lineage, Notes())
+        mask = next((mask for mask in masks if mask.number == self.number), None)
+        if mask is None or mask.elements != self.elements:
             return None
-        try:
-            return decode_mask(
-                message.data,
-                tag=self.series[1],
-                step=message.step,
-                lineage=self.lineage,
-                most=self.elements,
-            )
-        except UnreadableRecord:
-            return None
+        is_sound = overlap.count(overlap.words(mask.bits)) == self.through
+        return mask if is_sound else None
 
 
 @dataclass(frozen=True, eq=False)

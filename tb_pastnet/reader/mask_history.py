@@ -45,12 +45,7 @@ class LineageMasks:
     # is gone
     log: MaskLog | None
     violations: tuple[Violation, ...] = ()  # held weights that moved
-    audit_notes: Notes = field(default_factory=Counter)  # notes on unreadable violations
-
-    @property
-    def notes(self) -> Notes:
-        """What could not be read, and why."""
-        return self.audit_notes if self.log is None else self.audit_notes + self.log.notes
+    notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
     @property
     def size(self) -> int:
@@ -206,7 +201,8 @@ def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) 
         log = read_mask_log(messages, writer, variables, stored=stored, withheld=not messages)
     lost: Notes = Counter({notes.WITHHELD: 1} if (run, TAG_VIOLATIONS) in withheld else {})
     messages = readings.get((run, TAG_VIOLATIONS), ())
-    return LineageMasks(log, read_violations(messages, writer, variables, lost), lost)
+    violations = read_violations(messages, writer, variables, lost)
+    return LineageMasks(log, violations, lost if log is None else lost + log.notes)
 
 
 def read_violations(

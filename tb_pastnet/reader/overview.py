@@ -188,15 +188,9 @@ def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.ND
 def pool(states: StateCounts, starts: Integers) -> dict[str, npt.NDArray[Any]]:
     """Makes columns of records, given the first record of each, as from `thinning.columns`.
 
-    Args:
-        states: float64 (rows, records, …).
-        starts: int64 (columns,).
-
-    Returns:
-        shares: uint8 (rows, columns, states), the mean of the records that have data, in parts that
-            add up to `WHOLE`; a state that is rare, "reactivated", keeps at least one.
-        mean_delta: float32 (rows, columns), weighted by moving channels.
-        marks: uint8 (rows, columns), `VIOLATED` and `NONFINITE` if any record has them.
+    Returns `shares`, uint8 (rows, columns, states), the mean of the records that have data, in
+    parts that add up to `WHOLE`; `mean_delta`, float32 (rows, columns), weighted by moving
+    channels; and `marks`, uint8 (rows, columns), those that any record has.
     """
     counts, violated, nonfinite, mean = states
     if not len(starts):
