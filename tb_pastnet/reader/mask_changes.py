@@ -18,10 +18,10 @@ import numpy as np
 from tb_pastnet.core import overlap
 from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import decode_mask_log
-from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
+from tb_pastnet.format.tags import MASKS, TAG_MASKS
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_INTEGERS, Flags, Floats, Integers
-from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
+from tb_pastnet.reader.lineage_heads import decode_all
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
@@ -144,21 +144,6 @@ class MaskLog:
         row = changes.in_force(steps)
         holes = self.held(variable, mask, elements, steps)
         return np.where(np.isnan(holes), LOST, np.where(holes > 0, row, ALL_THROUGH))
-
-    def stored(
-        self, lineage: LineageHead, variable: str, mask: str, elements: int, position: int
-    ) -> StoredMask:
-        """The location of a mask's bits after one of its changes; the log is that of a lineage."""
-        changes = self.of(variable, mask)
-        return StoredMask(
-            (lineage.tb_run, mask_tag(mask, variable)),
-            lineage.name.lineage,
-            int(changes.numbers[position]),
-            position,
-            int(changes.through[position]),
-            elements,
-            len(changes.steps) * (elements // 8 + 1),
-        )
 
     def _lost(self, numbers: Integers, steps: Integers) -> Flags:
         latest = np.searchsorted(self.gaps_from, steps, side="right") - 1

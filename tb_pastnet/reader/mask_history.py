@@ -15,13 +15,13 @@ import numpy as np
 
 from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
+from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of, mask_tag
 from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Floats, Integers
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.cache import Cache
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
-from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
+from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST, MaskLog, StoredMask, read_mask_log
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series_source import Reading, RequestContext, SeriesSource, StoredMessage
@@ -87,6 +87,44 @@ class MaskHistory:
             if position and start is not None:
                 positions[steps >= start] = position
         return positions
+
+    def in_force(
+        self, variable: str, masks: Sequence[str], elements: int, steps: Integers
+    ) -> tuple[Integers, Flags]:
+        """Which changes made a variable's masks at some steps, and where that is known.
+
+        int64 (masks + 1, steps): for each mask as `MaskLog.positions`, then the position of the
+        lineage. Equal columns, equal masks. Negative steps are unknown.
+        """
+        table = np.full((len(masks) + 1, len(steps)), ALL_THROUGH)
+        is_known = np.zeros(len(steps), bool)
+        standing = np.where(steps >= 0, self.standing(steps), -1)
+        for position, log in enumerate(self.logs):
+            own = standing == position
+            if log is None or not own.any():
+                continue
+            is_known[own], table[-1, own] = True, position
+            for row, mask in enumerate(masks):
+                table[row, own] = log.positions(variable, mask, elements, steps[own])
+        is_known &= (table[:-1] != LOST).all(axis=0)
+        table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
+        return table, is_known
+
+    def stored(
+        self, lineage: int, variable: str, mask: str, elements: int, change: int
+    ) -> StoredMask:
+        """The location of a mask's bits after one of its changes in a lineage, by positions."""
+        head, log = self.lineages[lineage], self.logs[lineage] or MaskLog()
+        changes = log.of(variable, mask)
+        return StoredMask(
+            (head.tb_run, mask_tag(mask, variable)),
+            head.name.lineage,
+            int(changes.numbers[change]),
+            change,
+            int(changes.through[change]),
+            elements,
+            len(changes.steps) * (elements // 8 + 1),
+        )
 
     def count(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
         """How many of a variable's elements a mask holds at some steps, float64 (columns,).

@@ -17,7 +17,7 @@ from tb_pastnet.format.tags import DESCRIPTIONS, MASKS, TAG_MASKS, TAG_VIOLATION
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
-from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST, StoredMask
+from tb_pastnet.reader.mask_changes import StoredMask
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
@@ -246,29 +246,6 @@ class Plan:
         return {mask.series: mask.cost for mask in chain.from_iterable(needed)}
 
 
-def _in_force(
-    history: MaskHistory,
-    steps: Integers,
-    variable: str,
-    masks: Sequence[str],
-    elements: int,
-) -> tuple[Integers, Flags]:
-    """One row per mask, then one for the lineage: equal columns, equal sets; and what is known."""
-    table = np.full((len(masks) + 1, len(steps)), ALL_THROUGH)
-    is_known = np.zeros(len(steps), bool)
-    standing = np.where(steps >= 0, history.standing(steps), UNKNOWN)
-    for position, log in enumerate(history.logs):
-        own = standing == position
-        if log is None or not own.any():
-            continue
-        is_known[own], table[-1, own] = True, position
-        for row, mask in enumerate(masks):
-            table[row, own] = log.positions(variable, mask, elements, steps[own])
-    is_known &= (table[:-1] != LOST).all(axis=0)
-    table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
-    return table, is_known
-
-
 def make_plan(
     history: MaskHistory,
     steps: Integers,
@@ -283,7 +260,7 @@ def make_plan(
     """
     elements = math.prod(variable.shape)
     chosen = MASKS[:1] if mask == "kept" else MASKS
-    table, is_known = _in_force(history, steps, variable.id, chosen, elements)
+    table, is_known = history.in_force(variable.id, chosen, elements, steps)
     if still is not None:
         table[:, still] = _STILL
         is_known |= still
@@ -293,9 +270,7 @@ def make_plan(
     sizes = []
     for *changes, lineage in kinds.T.tolist():
         stored = tuple(
-            history.logs[lineage].stored(
-                history.lineages[lineage], variable.id, name, elements, change
-            )
+            history.stored(lineage, variable.id, name, elements, change)
             for name, change in zip(chosen, changes, strict=True)
             if change >= 0
         )

@@ -23,7 +23,7 @@ from tb_pastnet.reader.cache import Cache, ReadValue
 from tb_pastnet.reader.catalog import Catalog, Experiment
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
 from tb_pastnet.reader.layer_events import recorded_events
-from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
+from tb_pastnet.reader.mask_changes import ALL_THROUGH
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
@@ -179,22 +179,17 @@ class RunReader:
         """
         shape = self.run.variables[variable].shape
         elements = math.prod(shape)
-        if not self.run.lineages or elements > MOST_ELEMENTS:
+        # Before the first step everything is as it is there.
+        steps = np.array([max(step, 0)])
+        changes, is_known = self.masks.in_force(variable, [mask], elements, steps)
+        if elements > MOST_ELEMENTS or not is_known[0]:
             return None
-        steps = np.array([step])
-        standing = int(self.masks.standing(steps)[0])
-        lineage, log = self.run.lineages[standing], self.masks.logs[standing]
-        if log is None:
-            return None
-        position = int(np.broadcast_to(log.positions(variable, mask, elements, steps), 1)[0])
-        if position == ALL_THROUGH:
+        change, lineage = changes[:, 0].tolist()
+        if change == ALL_THROUGH:
             return np.ones(shape, bool)
-        if position == LOST:
-            return None
-        stored = log.stored(lineage, variable, mask, elements, position)
-        readings, _ = self.store.source.read_listed(
-            self.context, [lineage.tb_run], [stored.series[1]]
-        )
+        stored = self.masks.stored(lineage, variable, mask, elements, change)
+        run, tag = stored.series
+        readings, _ = self.store.source.read_listed(self.context, [run], [tag])
         bits = stored.decode(readings.get(stored.series, ()), MOST_ELEMENTS)
         return None if bits is None else bits.flags.reshape(shape)
 
