@@ -66,7 +66,7 @@ class Experiment:
         self._summaries: dict[str, CatalogRun] = {}
 
     def update(self, context: RequestContext) -> None:
-        """Returns the current catalog, or the last known one with a warning, or `NotListed`."""
+        """Makes the catalog current, or keeps the last known one with a warning, or `NotListed`."""
         try:
             self._update(context)
         except NotListed:

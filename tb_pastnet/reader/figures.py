@@ -27,7 +27,7 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.state_series import KERNEL, make_state_series
+from tb_pastnet.reader.state_series import KERNEL
 from tb_pastnet.reader.store import MARKS, RunReader
 from tb_pastnet.reader.tally import BINS, StateCounts, Tally, make_tally
 from tb_pastnet.reader.threads import in_threads
@@ -168,7 +168,7 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
     run, masks = reader.run, reader.masks
 
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
-        series = make_state_series(records, run.variables[name], masks.commanded(name))
+        series = reader.states_in(records, name)
         if not masks.audited:
             # Violations are listed from the same records.
             reader.kept((MARKS, name), lambda: series.marks)

@@ -116,6 +116,8 @@ class MaskLog:
         0 if it lets all through, NaN if unknown; a mask with another number of elements than the
         variable belongs to an older network.
         """
+        if self.idle(variable, mask):
+            return np.zeros(len(steps))
         changes = self.of(variable, mask)
         row = changes.in_force(steps)
         # One more at the end, for -1: before its first change a mask has no hole.
@@ -136,12 +138,9 @@ class MaskLog:
         fits = (self.of(variable, mask).elements == elements).all()
         return bool(fits) and not len(self.gaps_after) and (variable, mask) not in self.torn
 
-    def positions(self, variable: str, mask: str, elements: int, steps: Integers) -> Integers | int:
+    def positions(self, variable: str, mask: str, elements: int, steps: Integers) -> Integers:
         """The position of the change in force at each step, or `ALL_THROUGH` or `LOST`."""
-        if self.idle(variable, mask):
-            return ALL_THROUGH
-        changes = self.of(variable, mask)
-        row = changes.in_force(steps)
+        row = self.of(variable, mask).in_force(steps)
         holes = self.held(variable, mask, elements, steps)
         return np.where(np.isnan(holes), LOST, np.where(holes > 0, row, ALL_THROUGH))
 

@@ -131,8 +131,6 @@ class MaskHistory:
 
         NaN if no log has it or a part of the log is lost.
         """
-        if all(log is not None and log.idle(variable, mask) for log in self.logs) and self.logs:
-            return np.zeros(len(steps))
         counts = np.full(len(steps), np.nan)
         standing = self.standing(steps)
         for position, log in enumerate(self.logs):

@@ -220,9 +220,7 @@ def read_channel_sets(
     def make(name: str, records: RecordSeries) -> ChannelSets:
         return make_channel_sets(records, reader.run.variables[name])
 
-    by_variable = reader.kept_each("channel sets", variables, make, NEEDS)
-    lost.update(sum((sets.notes for sets in by_variable.values()), Notes()))
-    return by_variable
+    return reader.kept_each("channel sets", variables, make, lost, NEEDS)
 
 
 def names_in(layers: Layers, run: int) -> list[str]:

@@ -165,12 +165,9 @@ class RunReader:
             return dict.fromkeys(names, NO_MARKS)
 
         def marks(name: str, records: RecordSeries) -> Marks:
-            described, commanded = self.run.variables[name], self.masks.commanded(name)
-            return make_state_series(records, described, commanded).marks
+            return self.states_in(records, name).marks
 
-        by_variable = self.kept_each(MARKS, list(names), marks)
-        lost.update(sum((marked.notes for marked in by_variable.values()), Notes()))
-        return by_variable
+        return self.kept_each(MARKS, list(names), marks, lost)
 
     def mask_in_force(self, variable: str, mask: str, step: int) -> Flags | None:
         """A variable's mask for the record of a step, None if unknown. Not kept: masks are large.
@@ -223,12 +220,16 @@ class RunReader:
 
         def make() -> StateSeries:
             records = self._read_one(variable, self.state_rows)
-            described, commanded = self.run.variables[variable], self.masks.commanded(variable)
-            series = make_state_series(records, described, commanded)
-            return replace(series, events=tuple(recorded_events(records)))
+            events = tuple(recorded_events(records))
+            return replace(self.states_in(records, variable), events=events)
 
         # For a wide layer the packed answer is cached instead: many of those fit.
         return self.kept(("state series", variable), make, large=True, most=_LARGE)
+
+    def states_in(self, records: RecordSeries, variable: str) -> StateSeries:
+        """State and relative delta in a variable's records, without events."""
+        described, commanded = self.run.variables[variable], self.masks.commanded(variable)
+        return make_state_series(records, described, commanded)
 
     def states(self, variable: str, threshold: float) -> channel_states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
@@ -264,15 +265,18 @@ class RunReader:
         kind: str,
         variables: Sequence[str],
         make: Callable[[str, RecordSeries], ReadValue],
+        lost: Notes,
         rows: Rows = ROWS,
     ) -> Mapping[str, ReadValue]:
-        """The same, cached by variable: only missing ones are made, in few calls."""
+        """The same, cached by variable: only missing ones are made. `lost` gets their notes."""
         keys = {self._key(kind, variable): variable for variable in variables}
 
         def make_all(missing: Sequence[tuple[Hashable, ...]]) -> Iterable[ReadValue]:
             return self.each([keys[key] for key in missing], make, rows)
 
         values = self.store.small.get_each(dict.fromkeys(keys, self.run.version), make_all)
+        for value in values.values():
+            lost.update(value.notes)
         return {variable: values[key] for key, variable in keys.items()}
 
     def _read_one(self, variable: str, rows: Rows) -> RecordSeries:
