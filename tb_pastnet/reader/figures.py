@@ -21,7 +21,7 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.checks import check_threshold
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Floats, Integers
+from tb_pastnet.reader.arrays import Floats, Integers, rows_of
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
@@ -128,7 +128,7 @@ def _make_tallies(reader: RunReader) -> RunTallies:
     audited = {(layers.get(each.variable), each.channel) for each in violations}
     summary = RunSummary(
         steps,
-        np.array([_rows(main.steps, steps) for main in mains], np.int32).reshape(pruned.shape),
+        np.array([rows_of(steps, main.steps) for main in mains], np.int32).reshape(pruned.shape),
         tuple(main.account for main in mains),
         tuple(main.stalled for main in mains),
         sum((main.tally.deltas for main in mains), np.zeros(BINS, np.int64)),
@@ -138,13 +138,6 @@ def _make_tallies(reader: RunReader) -> RunTallies:
         lost,
     )
     return RunTallies(summary, tuple(main.tally for main in mains))
-
-
-def _rows(own: Integers, steps: Integers) -> Integers:
-    """The record of a variable at each step of its run, -1 for none."""
-    rows = np.searchsorted(own, steps)
-    rows[~np.isin(steps, own)] = -1
-    return rows
 
 
 def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
@@ -236,12 +229,12 @@ def _pruned_of(
     lost: Notes,
 ) -> Floats:
     counts = masks.count(variable.id, "kept", math.prod(variable.shape), steps)
-    if records is None or not len(records.steps):
+    if records is None:
         return counts
-    row = np.minimum(np.searchsorted(records.steps, steps), len(records.steps) - 1)
-    estimated = np.where(records.steps[row] == steps, records.pruned[row], np.nan)
+    row = rows_of(steps, records.steps)
+    estimated, partial = (np.append(own, np.nan)[row] for own in (records.pruned, records.partial))
     # A log doesn't show that its end is lost: its records do.
-    wrong = np.abs(counts - estimated) > _PRECISION * records.partial[row]
+    wrong = np.abs(counts - estimated) > _PRECISION * partial
     if wrong.any():
         lost[notes.MASKS_DISAGREE] += int(wrong.sum())
     return np.where(wrong | np.isnan(counts), estimated, counts)
@@ -305,10 +298,10 @@ class Figures:
     def axis(self) -> tuple[Floats, npt.NDArray[np.float32]]:
         """The wall times and learning rates at its steps, NaN where unknown."""
         axis = self.run.axis
-        timed = np.isin(self.steps, axis.steps)
-        row = np.searchsorted(axis.steps, self.steps[timed])
-        times, rates = np.full((2, len(self.steps)), np.nan)
-        times[timed], rates[timed] = axis.wall_times[row], axis.learning_rates[row]
+        row = rows_of(self.steps, axis.steps)
+        times, rates = (
+            np.append(own, np.nan)[row] for own in (axis.wall_times, axis.learning_rates)
+        )
         return times, rates.astype(np.float32)
 
     def block(self, step: int | None, count: int) -> Sections:

@@ -17,7 +17,7 @@ from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
 from tb_pastnet.format.block import Block, OpenBlock, open_block, restore
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers
+from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
@@ -163,19 +163,16 @@ def _clock(
     part: SeriesPart, messages: Sequence[StoredMessage], records: Block
 ) -> tuple[Floats, Floats]:
     """Wall times and learning rates of the records."""
-    walls = np.full(len(records.steps), np.nan)
-    rates = np.full(len(records.steps), np.nan)
     if part.lineage is None:
         times = {message.step: message.wall_time for message in messages}
-        walls[:] = [times.get(int(step), np.nan) for step in records.steps]
-        return walls, rates
+        walls = [times.get(step, np.nan) for step in records.steps.tolist()]
+        return np.array(walls, np.float64), np.full(len(walls), np.nan)
     line = part.lineage.timeline
-    if len(line.sequence):
-        row = np.minimum(np.searchsorted(line.sequence, records.sequence), len(line.sequence) - 1)
-        timed = line.sequence[row] == records.sequence
-        walls[timed] = line.wall_times[row[timed]]
-        rates[timed] = part.lineage.rates_of(part.tag)[row[timed]]
-    return walls, rates
+    row = rows_of(records.sequence, line.sequence)
+    return (
+        np.append(line.wall_times, np.nan)[row],
+        np.append(part.lineage.rates_of(part.tag), np.nan)[row],
+    )
 
 
 def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: bool) -> Account:
