@@ -94,11 +94,11 @@ class MaskHistory:
         """Which changes made a variable's masks at some steps, and where that is known.
 
         int64 (masks + 1, steps): for each mask as `MaskLog.positions`, then the position of the
-        lineage. Equal columns, equal masks. Negative steps are unknown.
+        lineage. Equal columns, equal masks.
         """
         table = np.full((len(masks) + 1, len(steps)), ALL_THROUGH)
         is_known = np.zeros(len(steps), bool)
-        standing = np.where(steps >= 0, self.standing(steps), -1)
+        standing = self.standing(steps)
         for position, log in enumerate(self.logs):
             own = standing == position
             if log is None or not own.any():

@@ -259,6 +259,7 @@ def make_plan(
     elements = math.prod(variable.shape)
     chosen = MASKS[:1] if mask == "kept" else MASKS
     table, is_known = history.in_force(variable.id, chosen, elements, steps)
+    is_known &= steps >= 0
     if still is not None:
         table[:, still] = _STILL
         is_known |= still

@@ -168,9 +168,8 @@ class Records:
         """
         if step is None:
             step = max(self._series().steps.tolist(), default=0)
-        return MasksAt(
-            step, *(self._reader.mask_in_force(self._name, mask, step) for mask in MASKS)
-        )
+        kept, trainable = (self._reader.mask_in_force(self._name, mask, step) for mask in MASKS)
+        return MasksAt(step, kept, trainable)
 
     @property
     def violations(self) -> tuple[Violation, ...]:

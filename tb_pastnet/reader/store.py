@@ -176,9 +176,7 @@ class RunReader:
         """
         shape = self.run.variables[variable].shape
         elements = math.prod(shape)
-        # Before the first step everything is as it is there.
-        steps = np.array([max(step, 0)])
-        changes, is_known = self.masks.in_force(variable, [mask], elements, steps)
+        changes, is_known = self.masks.in_force(variable, [mask], elements, np.array([step]))
         if elements > MOST_ELEMENTS or not is_known[0]:
             return None
         change, lineage = changes[:, 0].tolist()

@@ -37,9 +37,10 @@ DECADES = (-7, -1)
 
 BINS = 24
 
-
-_PLACE = (_CODES * np.log10(2) / CODES_PER_OCTAVE - DECADES[0]) * BINS / (DECADES[1] - DECADES[0])
-_BIN_OF_CODE = np.clip(np.floor(_PLACE), 0, BINS - 1).astype(np.int64)
+_LOW, _HIGH = DECADES
+_LOGARITHM = _CODES * np.log10(2) / CODES_PER_OCTAVE
+_BIN = np.floor((_LOGARITHM - _LOW) * BINS / (_HIGH - _LOW))
+_BIN_OF_CODE = np.clip(_BIN, 0, BINS - 1).astype(np.int64)
 """The bin of the distribution of each code; `BINS` for those in none."""
 _BIN_OF_CODE[np.isin(_CODES, [ZERO, NAN, INFINITE])] = BINS
 
