@@ -20,5 +20,6 @@ class MasksInForce(NamedTuple):
 
 def masks_in_force(reader: RunReader, variable: str, step: int) -> MasksInForce:
     by_mask = {mask: reader.mask_in_force(variable, mask, step) for mask in MASKS}
-    unknown = tuple(mask for mask, (is_known, _) in by_mask.items() if not is_known)
-    return MasksInForce(by_mask["kept"][1], by_mask["trainable"][1], unknown)
+    unknown = tuple(mask for mask, flags in by_mask.items() if flags is None)
+    holes = (None if flags is None or flags.all() else flags.ravel() for flags in by_mask.values())
+    return MasksInForce(*holes, unknown)

@@ -66,20 +66,16 @@ class Experiment:
         self._summaries: dict[str, CatalogRun] = {}
 
     def update(self, context: RequestContext) -> None:
-        """Returns the current catalog, or the last known one with a warning, or `NotListed`."""
+        """Makes the catalog current, or keeps the last known one with a warning, or `NotListed`."""
         try:
             self._update(context)
         except NotListed:
-            if not self._is_listed:
+            if math.isinf(self.listed_at):
                 raise
             logger.debug("TensorBoard failed to list; the last known catalog stays", exc_info=True)
             warnings = (*_warnings(self._listing), notes.NOT_LISTED)
             self.catalog = replace(self.catalog, warnings=warnings)
         self.listed_at = time.monotonic()
-
-    @property
-    def _is_listed(self) -> bool:
-        return self.listed_at > -math.inf
 
     def _update(self, context: RequestContext) -> None:
         # TensorBoard's data server may be slow to answer a first call (its sockets wait for more to

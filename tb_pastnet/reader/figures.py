@@ -1,27 +1,243 @@
-"""Exact figures of a run: channels of each layer in each state, record by record."""
+"""Exact figures of a run: channels of each layer in each state, record by record.
+
+Its records are read once, for every threshold: some megabytes per run. Pruned weights are counted
+exactly if the log of mask changes has them; otherwise the shares in the records are used.
+"""
 
 from __future__ import annotations
 
+import math
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import channel_states
+from tb_pastnet.core.account import Account
 from tb_pastnet.core.checks import check_threshold
-from tb_pastnet.reader.arrays import Floats, Integers
+from tb_pastnet.format.description import LayerEntry, VariableEntry
+from tb_pastnet.reader import notes
+from tb_pastnet.reader.arrays import Floats, Integers, rows_of
+from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.run_summary import RunSummary, summary_of, tallies_of
-from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.runs import SINK, CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
-from tb_pastnet.reader.store import RunReader
-from tb_pastnet.reader.tally import StateCounts
+from tb_pastnet.reader.series import RecordSeries
+from tb_pastnet.reader.state_series import KERNEL
+from tb_pastnet.reader.store import MARKS, RunReader
+from tb_pastnet.reader.tally import BINS, StateCounts, Tally, make_tally
 from tb_pastnet.reader.threads import in_threads
+from tb_pastnet.reader.violation_list import mark
 
 BLOCK = 64
 """Records in one answer at most."""
+
+_PRECISION = 0.045
+
+
+class Stalled(NamedTuple):
+    """How many channels of a variable are meant to train but don't change, and since which step."""
+
+    channels: int
+    since: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class RunSummary:
+    """The facts of a run, record by record, with its layers in order."""
+
+    steps: Integers  # (records,), of the run
+    # int32 (layers, records), the layer's record at each step, -1 for none
+    rows: npt.NDArray[np.int32]
+    accounts: tuple[Account, ...]  # of each layer's main variable
+    stalled: tuple[Stalled, ...]  # of each layer's main variable
+    deltas: Integers  # (`BINS`,), see `Tally`, of all layers together
+    # (layers, records), pruned weights, NaN where unknown; whole numbers in the smallest dtype
+    pruned: npt.NDArray[Any]
+    # how many weights of each layer can be pruned: of its kernels, and of each variable that ever
+    # was
+    prunable: tuple[int, ...]
+    violated_channels: int  # of all layers: found by the audit, or else by the records
+    notes: Notes  # notes on what could not be read
+
+    @property
+    def size(self) -> int:
+        """Approximate size in bytes."""
+        return self.rows.nbytes + self.pruned.nbytes
+
+
+@dataclass(frozen=True, eq=False)
+class RunTallies:
+    """The counts for every threshold: much larger than the summary that is made with them."""
+
+    summary: RunSummary
+    layers: tuple[Tally, ...]  # one for each
+
+    @property
+    def size(self) -> int:
+        """Approximate size in bytes."""
+        return self.summary.size + sum(tally.size for tally in self.layers)
+
+    @property
+    def notes(self) -> Notes:
+        """What could not be read."""
+        return self.summary.notes
+
+
+class _VariableSummary(NamedTuple):
+    """A summary of one variable's records; `pruned` and `partial` as in `StateSeries`."""
+
+    steps: Integers
+    tally: Tally
+    pruned: Floats
+    partial: Floats
+    marked: int
+    stalled: Stalled
+    account: Account
+    notes: Notes
+
+
+_Summaries = Mapping[str, _VariableSummary]
+
+
+def summary_of(reader: RunReader) -> RunSummary:
+    """The summary of a run, made again only if there is new data."""
+    return reader.kept(("summary",), lambda: tallies_of(reader).summary)
+
+
+def tallies_of(reader: RunReader) -> RunTallies:
+    """The tallies of a run's layers, which others may evict."""
+    return reader.kept(("tallies",), lambda: _make_tallies(reader), large=True)
+
+
+def _make_tallies(reader: RunReader) -> RunTallies:
+    run, masks = reader.run, reader.masks
+    needs = [_needs(layer, run, masks) for layer in run.layers]
+    steps, variables = _read(reader, list(dict.fromkeys(chain(*needs))))
+    mains = [variables[layer.main] for layer in run.layers]
+    lost = run.notes + masks.notes
+    for main in mains:
+        lost.update(main.notes)
+    pruned, prunable = _count_pruned(reader, needs, variables, steps, lost)
+    layers = {name: layer.id for layer in run.layers for name in layer.variables}
+    violations = chain.from_iterable(masks.violations.values())
+    audited = {(layers.get(each.variable), each.channel) for each in violations}
+    summary = RunSummary(
+        steps,
+        np.array([rows_of(steps, main.steps) for main in mains], np.int32).reshape(pruned.shape),
+        tuple(main.account for main in mains),
+        tuple(main.stalled for main in mains),
+        sum((main.tally.deltas for main in mains), np.zeros(BINS, np.int64)),
+        smallest(pruned),
+        prunable,
+        len(audited) or sum(main.marked for main in mains),
+        lost,
+    )
+    return RunTallies(summary, tuple(main.tally for main in mains))
+
+
+def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
+    """The variables that a picture of a layer needs, the main one first.
+
+    Others are needed if their weights may be pruned and the log isn't complete: kernels, and, with
+    a damaged log, any.
+    """
+    besides = [
+        name
+        for name in layer.variables
+        if name != layer.main
+        and (run.source == SINK or run.variables[name].role == KERNEL)
+        and not masks.sure(name, math.prod(run.variables[name].shape))
+    ]
+    return [layer.main, *besides]
+
+
+def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:
+    """Reads variables, and the steps of the run: the first has more if a timeline is lost."""
+    run, masks = reader.run, reader.masks
+
+    def summary(name: str, records: RecordSeries) -> _VariableSummary:
+        series = reader.states_in(records, name)
+        if not masks.audited:
+            # Violations are listed from the same records.
+            reader.kept((MARKS, name), lambda: series.marks)
+        state = mark(series.unsettled, series.steps, masks.violations.get(name, ()))
+        # Following channels may wait long for their source.
+        is_following = (state & np.uint8(channel_states.STATE)) == channel_states.FOLLOWING
+        since = channel_states.stalled(records.codes, state)
+        since[is_following.any(axis=0)] = -1
+        since = since[since >= 0]
+        return _VariableSummary(
+            series.steps,
+            make_tally(state, series.delta),
+            series.pruned,
+            series.partial,
+            len(series.marks.channels),
+            Stalled(len(since), int(series.steps[since.max()]) if len(since) else None),
+            series.account,
+            series.notes,
+        )
+
+    summaries = dict(
+        zip(variables, reader.each(variables, summary, reader.state_rows), strict=True)
+    )
+    first = [summaries[name].steps for name in variables[:1]]
+    return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, summaries
+
+
+def _count_pruned(
+    reader: RunReader,
+    needs: Sequence[Sequence[str]],
+    summaries: _Summaries,
+    steps: Integers,
+    lost: Notes,
+) -> tuple[Floats, tuple[int, ...]]:
+    """`pruned` and `prunable` of the summary; a variable counts once however many layers share it.
+
+    A layer is counted from the summaries of what it needs; `lost` counts where records and log
+    disagree.
+    """
+    run, masks = reader.run, reader.masks
+    counts, prunable = np.zeros((len(run.layers), len(steps))), [0] * len(run.layers)
+    counted: set[str] = set()
+    for number, (layer, needed) in enumerate(zip(run.layers, needs, strict=True)):
+        for name in layer.variables:
+            variable, own = run.variables[name], summaries[name] if name in needed else None
+            if name not in counted and _is_prunable(variable, masks, own):
+                counted.add(name)
+                counts[number] += _pruned_of(variable, masks, own, steps, lost)
+                prunable[number] += math.prod(variable.shape)
+    return counts, tuple(prunable)
+
+
+def _is_prunable(
+    variable: VariableEntry, masks: MaskHistory, records: _VariableSummary | None
+) -> bool:
+    was_pruned = records is not None and bool(records.pruned.any())
+    return variable.role == KERNEL or masks.pruned_once(variable.id) or was_pruned
+
+
+def _pruned_of(
+    variable: VariableEntry,
+    masks: MaskHistory,
+    records: _VariableSummary | None,
+    steps: Integers,
+    lost: Notes,
+) -> Floats:
+    counts = masks.count(variable.id, "kept", math.prod(variable.shape), steps)
+    if records is None:
+        return counts
+    row = rows_of(steps, records.steps)
+    estimated, partial = (np.append(own, np.nan)[row] for own in (records.pruned, records.partial))
+    # A log doesn't show that its end is lost: its records do.
+    wrong = np.abs(counts - estimated) > _PRECISION * partial
+    if wrong.any():
+        lost[notes.MASKS_DISAGREE] += int(wrong.sum())
+    return np.where(wrong | np.isnan(counts), estimated, counts)
 
 
 class StepSpan(NamedTuple):
@@ -82,10 +298,10 @@ class Figures:
     def axis(self) -> tuple[Floats, npt.NDArray[np.float32]]:
         """The wall times and learning rates at its steps, NaN where unknown."""
         axis = self.run.axis
-        timed = np.isin(self.steps, axis.steps)
-        row = np.searchsorted(axis.steps, self.steps[timed])
-        times, rates = np.full((2, len(self.steps)), np.nan)
-        times[timed], rates[timed] = axis.wall_times[row], axis.learning_rates[row]
+        row = rows_of(self.steps, axis.steps)
+        times, rates = (
+            np.append(own, np.nan)[row] for own in (axis.wall_times, axis.learning_rates)
+        )
         return times, rates.astype(np.float32)
 
     def block(self, step: int | None, count: int) -> Sections:

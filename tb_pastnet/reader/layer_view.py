@@ -86,7 +86,7 @@ def channel_view(
 ) -> dict[str, Any]:
     """Everything recorded of one channel, as JSON values."""
     series = reader.series(variable.id)
-    only = replace(series, codes=series.codes[:, :, channel : channel + 1])
+    only = series.part(slice(None), slice(channel, channel + 1))
     measured = measured_in(series, variable)
     own = make_state_series(only, variable, reader.masks.commanded(variable.id), seen=measured)
     audited = [
@@ -132,7 +132,7 @@ def channel_records(series: RecordSeries, state: channel_states.States) -> dict[
     }
 
 
-def _rounded(values: Floats, digits: str = ".4g") -> list[float | None]:
+def _rounded(values: Floats, digits: str) -> list[float | None]:
     """Values for display, in a format; None if JSON has no such number."""
     return [float(f"{v:{digits}}") if math.isfinite(v) else None for v in values.tolist()]
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from tb_pastnet.errors import UnreadableRecord
-from tb_pastnet.format.description import Description, decode_description
+from tb_pastnet.format.description import Description, VariableEntry, decode_description
 from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.tags import DESCRIPTIONS, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
 from tb_pastnet.format.timeline import Timeline, decode_timeline
@@ -81,26 +81,22 @@ class LineageHead:
         return (float(times.min()), float(times.max())) if len(times) else None
 
     @cached_property
-    def described(self) -> frozenset[str]:
-        """The ids of the variables that its description names."""
+    def described(self) -> Mapping[str, VariableEntry]:
+        """The variables that its description names, by id."""
         variables = self.description.variables if self.description else ()
-        return frozenset(variable.id for variable in variables)
+        return {variable.id: variable for variable in variables}
 
     def rates_of(self, tag: str) -> Floats:
         """The learning rates of a variable at the steps of the timeline, by the tag of its series.
 
         NaN if it has no rate of its own while others do.
         """
-        line, group = self.timeline, self._groups.get(variable_of(tag) or "")
+        line, variable = self.timeline, self.described.get(variable_of(tag) or "")
+        group = None if variable is None else variable.group
         if group is None or group >= len(line.group_rates):
             return line.learning_rates
         rates: Floats = line.group_rates[group]
         return rates
-
-    @cached_property
-    def _groups(self) -> dict[str, int | None]:
-        variables = self.description.variables if self.description else ()
-        return {variable.id: variable.group for variable in variables}
 
     @property
     def start(self) -> int | None:

@@ -249,7 +249,7 @@ class Run:
         return run_html(self)
 
 
-class Log(Mapping[str, Run]):
+class Log(Named[Run]):
     """All runs of a log directory by name, as they were when it was opened.
 
     `log["a"]` is `log.runs["a"]`.
@@ -289,21 +289,10 @@ class Log(Mapping[str, Run]):
         self.store = store
         self._readers = {name: store.reader(LOCAL, run) for name, run in catalog.runs.items()}
         runs = {name: Run(reader) for name, reader in self._readers.items()}
+        super().__init__(runs, "run", "the log directory")
         self.runs: Named[Run] = Named(runs, "run", "the log directory")
         unopened = [f"Files that can't be opened: {source.unopened}"] if source.unopened else []
         self.warnings: tuple[str, ...] = (*catalog.warnings, *unopened)
-
-    def __getitem__(self, name: str) -> Run:
-        return self.runs[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.runs
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.runs)
-
-    def __len__(self) -> int:
-        return len(self.runs)
 
     def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
         """Finds what is worth knowing about all runs, most important first. Reads all layers.
@@ -370,9 +359,6 @@ class Log(Mapping[str, Run]):
 
     def _repr_html_(self) -> str:
         return log_html(self)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self.runs)
 
 
 @answered

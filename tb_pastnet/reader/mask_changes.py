@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_pastnet.core import overlap
-from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import decode_mask_log
-from tb_pastnet.format.tags import MASKS, TAG_MASKS, mask_tag
+from tb_pastnet.format.tags import MASKS, TAG_MASKS
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_INTEGERS, Flags, Floats, Integers
-from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
+from tb_pastnet.reader.lineage_heads import decode_all
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
@@ -82,27 +82,14 @@ class StoredMask(NamedTuple):
         """
         if self.elements > most:
             return None
-        likely = (message for message in messages[self.position : self.position + 1])
-        for message in chain(likely, messages):
-            mask = self._decoded(message)
-            if mask is not None and mask.number == self.number:
-                sound = overlap.count(overlap.words(mask.bits)) == self.through
-                return mask if sound and mask.elements == self.elements else None
-        return None
-
-    def _decoded(self, message: StoredMessage) -> MaskBits | None:
-        if message.data is None:
+        likely_first = chain(messages[self.position : self.position + 1], messages)
+        decode = partial(decode_mask, most=self.elements)
+        masks = decode_all(likely_first, decode, self.series[1], self.lineage, Notes())
+        mask = next((mask for mask in masks if mask.number == self.number), None)
+        if mask is None or mask.elements != self.elements:
             return None
-        try:
-            return decode_mask(
-                message.data,
-                tag=self.series[1],
-                step=message.step,
-                lineage=self.lineage,
-                most=self.elements,
-            )
-        except UnreadableRecord:
-            return None
+        is_sound = overlap.count(overlap.words(mask.bits)) == self.through
+        return mask if is_sound else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +116,8 @@ class MaskLog:
         0 if it lets all through, NaN if unknown; a mask with another number of elements than the
         variable belongs to an older network.
         """
+        if self.idle(variable, mask):
+            return np.zeros(len(steps))
         changes = self.of(variable, mask)
         row = changes.in_force(steps)
         # One more at the end, for -1: before its first change a mask has no hole.
@@ -149,29 +138,11 @@ class MaskLog:
         fits = (self.of(variable, mask).elements == elements).all()
         return bool(fits) and not len(self.gaps_after) and (variable, mask) not in self.torn
 
-    def positions(self, variable: str, mask: str, elements: int, steps: Integers) -> Integers | int:
+    def positions(self, variable: str, mask: str, elements: int, steps: Integers) -> Integers:
         """The position of the change in force at each step, or `ALL_THROUGH` or `LOST`."""
-        if self.idle(variable, mask):
-            return ALL_THROUGH
-        changes = self.of(variable, mask)
-        row = changes.in_force(steps)
+        row = self.of(variable, mask).in_force(steps)
         holes = self.held(variable, mask, elements, steps)
         return np.where(np.isnan(holes), LOST, np.where(holes > 0, row, ALL_THROUGH))
-
-    def stored(
-        self, lineage: LineageHead, variable: str, mask: str, elements: int, position: int
-    ) -> StoredMask:
-        """The location of a mask's bits after one of its changes; the log is that of a lineage."""
-        changes = self.of(variable, mask)
-        return StoredMask(
-            (lineage.tb_run, mask_tag(mask, variable)),
-            lineage.name.lineage,
-            int(changes.numbers[position]),
-            position,
-            int(changes.through[position]),
-            elements,
-            len(changes.steps) * (elements // 8 + 1),
-        )
 
     def _lost(self, numbers: Integers, steps: Integers) -> Flags:
         latest = np.searchsorted(self.gaps_from, steps, side="right") - 1

@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of
+from tb_pastnet.format.tags import MASKS, TAG_MASKS, TAG_VIOLATIONS, mask_of, mask_tag
 from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Floats, Integers
+from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.cache import Cache
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all
-from tb_pastnet.reader.mask_changes import MaskLog, read_mask_log
+from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST, MaskLog, StoredMask, read_mask_log
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series_source import (
-    Reading,
-    RequestContext,
-    SeriesSource,
-    StoredMessage,
-)
+from tb_pastnet.reader.series_source import Reading, RequestContext, SeriesSource, StoredMessage
 
 MOST_VIOLATIONS = 1 << 16
 """Violations of one lineage in memory; a hostile log inflates to any number of them."""
@@ -49,12 +45,7 @@ class LineageMasks:
     # is gone
     log: MaskLog | None
     violations: tuple[Violation, ...] = ()  # held weights that moved
-    audit_notes: Notes = field(default_factory=Counter)  # notes on unreadable violations
-
-    @property
-    def notes(self) -> Notes:
-        """What could not be read, and why."""
-        return self.audit_notes if self.log is None else self.audit_notes + self.log.notes
+    notes: Notes = field(default_factory=Counter)  # what could not be read, and why
 
     @property
     def size(self) -> int:
@@ -79,11 +70,15 @@ class MaskHistory:
     """The held weights of a run."""
 
     lineages: tuple[LineageHead, ...] = ()  # its writers, in order
-    starts: tuple[int | None, ...] = ()  # the first step of each, None if it recorded nothing
     logs: tuple[MaskLog | None, ...] = ()  # the mask changes of each, None if they are gone
     # the violations that count, by variable
     violations: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
     notes: Notes = field(default_factory=Counter)  # what could not be read, and why
+
+    @cached_property
+    def starts(self) -> tuple[int | None, ...]:
+        """The first step of each lineage, None if it recorded nothing."""
+        return tuple(head.start for head in self.lineages)
 
     def standing(self, steps: Integers) -> Integers:
         """int64, like `steps`: the position of the lineage that each step belongs to, or -1."""
@@ -93,13 +88,49 @@ class MaskHistory:
                 positions[steps >= start] = position
         return positions
 
+    def in_force(
+        self, variable: str, masks: Sequence[str], elements: int, steps: Integers
+    ) -> tuple[Integers, Flags]:
+        """Which changes made a variable's masks at some steps, and where that is known.
+
+        int64 (masks + 1, steps): for each mask as `MaskLog.positions`, then the position of the
+        lineage. Equal columns, equal masks.
+        """
+        table = np.full((len(masks) + 1, len(steps)), ALL_THROUGH)
+        is_known = np.zeros(len(steps), bool)
+        standing = self.standing(steps)
+        for position, log in enumerate(self.logs):
+            own = standing == position
+            if log is None or not own.any():
+                continue
+            is_known[own], table[-1, own] = True, position
+            for row, mask in enumerate(masks):
+                table[row, own] = log.positions(variable, mask, elements, steps[own])
+        is_known &= (table[:-1] != LOST).all(axis=0)
+        table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
+        return table, is_known
+
+    def stored(
+        self, lineage: int, variable: str, mask: str, elements: int, change: int
+    ) -> StoredMask:
+        """The location of a mask's bits after one of its changes in a lineage, by positions."""
+        head, log = self.lineages[lineage], self.logs[lineage] or MaskLog()
+        changes = log.of(variable, mask)
+        return StoredMask(
+            (head.tb_run, mask_tag(mask, variable)),
+            head.name.lineage,
+            int(changes.numbers[change]),
+            change,
+            int(changes.through[change]),
+            elements,
+            len(changes.steps) * (elements // 8 + 1),
+        )
+
     def count(self, variable: str, mask: str, elements: int, steps: Integers) -> Floats:
         """How many of a variable's elements a mask holds at some steps, float64 (columns,).
 
         NaN if no log has it or a part of the log is lost.
         """
-        if all(log is not None and log.idle(variable, mask) for log in self.logs) and self.logs:
-            return np.zeros(len(steps))
         counts = np.full(len(steps), np.nan)
         standing = self.standing(steps)
         for position, log in enumerate(self.logs):
@@ -163,9 +194,7 @@ class MaskHistory:
         start = self.starts[position]
         if start is None or not position:
             return 0.0
-        earlier = MaskHistory(
-            self.lineages[:position], self.starts[:position], self.logs[:position]
-        )
+        earlier = MaskHistory(self.lineages[:position], self.logs[:position])
         return float(earlier.count(variable, mask, elements, np.array([start - 1]))[0])
 
 
@@ -174,23 +203,18 @@ def read_mask_history(
 ) -> MaskHistory:
     """Reads new data: all lineages in one call, and no call if nothing is new."""
     keys: dict[Hashable, LineageHead] = {
-        ("masks", context.experiment, head.tb_run): head
-        for head in run.lineages
-        if any(tag in head.versions for tag in _TAGS)
+        ("masks", context.experiment, head.tb_run): head for head in run.lineages
     }
     variables = frozenset(run.variables)
 
     def read(missing: Sequence[Hashable]) -> Iterator[LineageMasks]:
         heads = [keys[key] for key in missing]
-        reading = source.read_listed(context, [head.tb_run for head in heads], _TAGS)
+        listed = [head.tb_run for head in heads if not head.versions.keys().isdisjoint(_TAGS)]
+        reading = source.read_listed(context, listed, _TAGS)
         return (_decode(head, variables, reading) for head in heads)
 
-    masks = cache.get_each({key: _version(head, variables) for key, head in keys.items()}, read)
-    by_lineage = {keys[key].tb_run: own for key, own in masks.items()}
-    return join_masks(
-        run,
-        [by_lineage.get(head.tb_run) or LineageMasks(_maskless(head)) for head in run.lineages],
-    )
+    versions = {key: _version(head, variables) for key, head in keys.items()}
+    return join_masks(run, list(cache.get_each(versions, read).values()))
 
 
 def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:
@@ -201,7 +225,8 @@ def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:
 def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) -> LineageMasks:
     readings, withheld = reading
     run, writer = lineage.tb_run, lineage.name.lineage
-    log = _maskless(lineage)
+    # Without a log of masks there are no changes, unless the log is lost.
+    log = None if any(map(mask_of, lineage.versions)) else MaskLog()
     if TAG_MASKS in lineage.versions:
         messages = readings.get((run, TAG_MASKS), ())
         stored = {
@@ -212,7 +237,8 @@ def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) 
         log = read_mask_log(messages, writer, variables, stored=stored, withheld=not messages)
     lost: Notes = Counter({notes.WITHHELD: 1} if (run, TAG_VIOLATIONS) in withheld else {})
     messages = readings.get((run, TAG_VIOLATIONS), ())
-    return LineageMasks(log, read_violations(messages, writer, variables, lost), lost)
+    violations = read_violations(messages, writer, variables, lost)
+    return LineageMasks(log, violations, lost if log is None else lost + log.notes)
 
 
 def read_violations(
@@ -240,17 +266,11 @@ def read_violations(
     return tuple(latest.values())
 
 
-def _maskless(lineage: LineageHead) -> MaskLog | None:
-    """The changes of a lineage without a log of masks: none, unless the log is lost."""
-    return None if any(map(mask_of, lineage.versions)) else MaskLog()
-
-
 def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
     """Joins the parts of a run's lineages, one for each, in their order."""
-    starts = tuple(head.start for head in run.lineages)
     standing: dict[str, list[Violation]] = {}
     lost: Notes = sum((part.notes for part in parts), Counter())
-    cuts = first_steps_after(starts)
+    cuts = first_steps_after([head.start for head in run.lineages])
     for lineage, part, cut in zip(run.lineages, parts, cuts, strict=True):
         for violation in part.violations:
             stands = _standing(violation, lineage, cut)
@@ -261,7 +281,6 @@ def join_masks(run: CatalogRun, parts: Sequence[LineageMasks]) -> MaskHistory:
                 standing.setdefault(stands.variable, []).append(stands)
     return MaskHistory(
         run.lineages,
-        starts,
         tuple(part.log for part in parts),
         {variable: tuple(violations) for variable, violations in standing.items()},
         lost,

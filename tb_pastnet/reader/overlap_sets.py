@@ -17,7 +17,7 @@ from tb_pastnet.format.tags import DESCRIPTIONS, MASKS, TAG_MASKS, TAG_VIOLATION
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
-from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST, StoredMask
+from tb_pastnet.reader.mask_changes import StoredMask
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
@@ -26,7 +26,8 @@ from tb_pastnet.reader.series_source import Readings, SeriesName, grouped
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader
 
-WEIGHTS, CHANNELS = UNITS = ("weights", "channels")
+UNITS = ("weights", "channels")
+WEIGHTS = UNITS[0]
 
 UNKNOWN = -1
 """The position of an unknown set: what `numpy.searchsorted` returns, minus one."""
@@ -100,21 +101,11 @@ def drawn(run: CatalogRun, layer: str | None = None) -> dict[str, VariableEntry]
 
     A variable that two layers share belongs to the first of them.
     """
-    if layer is not None:
-        return {
-            candidate.id: run.variables[candidate.main]
-            for candidate in run.layers
-            if candidate.id == layer
-        }
     firsts: dict[str, str] = {}
     for candidate in run.layers:
-        firsts.setdefault(candidate.main, candidate.id)
+        if layer in (None, candidate.id):
+            firsts.setdefault(candidate.main, candidate.id)
     return {id_: run.variables[main] for main, id_ in firsts.items()}
-
-
-def count_of(variable: VariableEntry, unit: str) -> int:
-    """How many weights or channels a variable has."""
-    return variable.channels if unit == CHANNELS else math.prod(variable.shape)
 
 
 def likeness(variables: Sequence[VariableEntry], unit: str) -> Integers:
@@ -229,9 +220,7 @@ def read_channel_sets(
     def make(name: str, records: RecordSeries) -> ChannelSets:
         return make_channel_sets(records, reader.run.variables[name])
 
-    by_variable = reader.kept_each("channel sets", variables, make, NEEDS)
-    lost.update(sum((sets.notes for sets in by_variable.values()), Notes()))
-    return by_variable
+    return reader.kept_each("channel sets", variables, make, lost, NEEDS)
 
 
 def names_in(layers: Layers, run: int) -> list[str]:
@@ -255,29 +244,6 @@ class Plan:
         return {mask.series: mask.cost for mask in chain.from_iterable(needed)}
 
 
-def _in_force(
-    history: MaskHistory,
-    steps: Integers,
-    variable: str,
-    masks: Sequence[str],
-    elements: int,
-) -> tuple[Integers, Flags]:
-    """One row per mask, then one for the lineage: equal columns, equal sets; and what is known."""
-    table = np.full((len(masks) + 1, len(steps)), ALL_THROUGH)
-    is_known = np.zeros(len(steps), bool)
-    standing = np.where(steps >= 0, history.standing(steps), UNKNOWN)
-    for position, log in enumerate(history.logs):
-        own = standing == position
-        if log is None or not own.any():
-            continue
-        is_known[own], table[-1, own] = True, position
-        for row, mask in enumerate(masks):
-            table[row, own] = log.positions(variable, mask, elements, steps[own])
-    is_known &= (table[:-1] != LOST).all(axis=0)
-    table[-1, (table[:-1] == ALL_THROUGH).all(axis=0)] = ALL_THROUGH
-    return table, is_known
-
-
 def make_plan(
     history: MaskHistory,
     steps: Integers,
@@ -292,7 +258,8 @@ def make_plan(
     """
     elements = math.prod(variable.shape)
     chosen = MASKS[:1] if mask == "kept" else MASKS
-    table, is_known = _in_force(history, steps, variable.id, chosen, elements)
+    table, is_known = history.in_force(variable.id, chosen, elements, steps)
+    is_known &= steps >= 0
     if still is not None:
         table[:, still] = _STILL
         is_known |= still
@@ -302,9 +269,7 @@ def make_plan(
     sizes = []
     for *changes, lineage in kinds.T.tolist():
         stored = tuple(
-            history.logs[lineage].stored(
-                history.lineages[lineage], variable.id, name, elements, change
-            )
+            history.stored(lineage, variable.id, name, elements, change)
             for name, change in zip(chosen, changes, strict=True)
             if change >= 0
         )
@@ -320,7 +285,7 @@ def _size(masks: Sequence[StoredMask], elements: int) -> float:
     return float(min((mask.through for mask in masks), default=elements))
 
 
-def moment(history: MaskHistory, lineages: Sequence[LineageHead], step: int) -> Hashable:
+def moment(history: MaskHistory, step: int) -> Hashable:
     """A key that is equal for all steps of a run with the same masks, as far as is known."""
     position = int(history.standing(np.array([step]))[0])
     log = history.logs[position] if position >= 0 else None
@@ -328,7 +293,7 @@ def moment(history: MaskHistory, lineages: Sequence[LineageHead], step: int) -> 
     changing = [log.gaps_from] if log is not None else []
     changing += [changed.steps for changed in changes]
     passed = sum(int(np.searchsorted(steps, step, side="right")) for steps in changing)
-    return position, passed, tuple(map(_written, lineages))
+    return position, passed, tuple(map(_written, history.lineages))
 
 
 def _written(lineage: LineageHead) -> Hashable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -22,7 +22,6 @@ from tb_pastnet.reader.overlap_sets import (
     WEIGHTS,
     Layers,
     Sets,
-    count_of,
     distinct,
     drawn,
     each_weights,
@@ -80,7 +79,7 @@ class MaskComparison:
         reader = self.readers[number]
         if step is None or (self.unit, self.mask) != (WEIGHTS, "kept"):
             return reader.run.version, step
-        return moment(reader.masks, reader.run.lineages, step)
+        return moment(reader.masks, step)
 
     @cached_property
     def related(self) -> Flags:
@@ -148,14 +147,13 @@ class MaskComparison:
                     absent |= standing == position
         return absent
 
-    def counted(self, layers: Layers) -> list[Flags]:
-        """Which layers count, bool (runs,) each: for weights, those that could ever be pruned."""
-        counted = [np.zeros(len(self.readers), bool) for _ in layers]
-        for flags, layer in zip(counted, layers, strict=True):
-            for number, variable in layer.items():
-                counts = self.unit != WEIGHTS or variable.role == KERNEL
-                flags[number] = counts or self.readers[number].masks.pruned_once(variable.id)
-        return counted
+    def counted(self, layer: Mapping[int, VariableEntry]) -> Flags:
+        """In which runs a layer counts, bool (runs,): its weights if they could ever be pruned."""
+        flags = np.zeros(len(self.readers), bool)
+        for number, variable in layer.items():
+            counts = self.unit != WEIGHTS or variable.role == KERNEL
+            flags[number] = counts or self.readers[number].masks.pruned_once(variable.id)
+        return flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +257,8 @@ def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
     layers = list(comparison.layers(columns).values())
     meet = comparison.meet(columns)
     every = comparison.each(columns, layers, lost)
-    for layer, counts, sets in zip(layers, comparison.counted(layers), every, strict=True):
+    for layer, sets in zip(layers, every, strict=True):
+        counts = comparison.counted(layer)
         alike, sizes, widths = np.full(count, -1), np.full(count, np.nan), np.zeros(count)
         alike[list(layer)] = likeness(list(layer.values()), comparison.unit)
         for number, of_run in sets.items():
@@ -308,8 +307,11 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
     steps = [np.append(own, -1)[row] for own, row in zip(records, rows, strict=True)]
     matched, unmatched = _matched(comparison, steps)
     reason = _ORIGIN if not comparison.related[0, 1] else None if matched else _LAYERS
-    elements = [count_of(variable, comparison.unit) for variable, _ in matched.values()]
-    kept, other_kept, shared = _counts(comparison, steps, matched.values(), lost, reason is None)
+    kept, other_kept, shared = np.full((3, len(matched), len(firsts)), np.nan)
+    elements = []
+    for row, pair in enumerate(comparison.each(steps, list(matched.values()), lost)):
+        elements.append(pair[0].elements)
+        kept[row], other_kept[row], shared[row] = _count(pair[0], pair[1], reason is None)
     chance = overlap.by_chance(kept, other_kept, np.array(elements, np.float64)[:, None])
     chance[np.isnan(shared)] = np.nan
     records_at = None if step is None else [int(own[0]) if own[0] >= 0 else None for own in steps]
@@ -338,21 +340,6 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
     return header, arrays, lost
 
 
-def _counts(
-    comparison: MaskComparison,
-    steps: Sequence[Integers],
-    pairs: Collection[tuple[VariableEntry, VariableEntry]],
-    lost: Notes,
-    comparable: bool,
-) -> Floats:
-    """The elements that each run keeps of each pair, and both, float64 (3, pairs, steps)."""
-    numbers = np.full((3, len(pairs), len(steps[0])), np.nan)
-    layers = [dict(enumerate(pair)) for pair in pairs]
-    for row, sets in enumerate(comparison.each(steps, layers, lost)):
-        numbers[:, row] = _count(sets[0], sets[1], comparable)
-    return numbers
-
-
 def _columns(
     records: Sequence[Integers], most: int, step: int | None
 ) -> tuple[Integers, Integers, list[Integers]]:
@@ -369,18 +356,16 @@ def _columns(
 
 def _matched(
     comparison: MaskComparison, steps: Sequence[Integers]
-) -> tuple[dict[str, tuple[VariableEntry, VariableEntry]], list[str]]:
+) -> tuple[dict[str, Mapping[int, VariableEntry]], list[str]]:
     """The layers that both runs have, in the order of the first one, and all others."""
-    matched: dict[str, tuple[VariableEntry, VariableEntry]] = {}
+    matched: dict[str, Mapping[int, VariableEntry]] = {}
     rest = []
-    layers = comparison.layers(steps)
-    counted = comparison.counted(list(layers.values()))
-    for (id_, layer), counts in zip(layers.items(), counted, strict=True):
-        if not counts.any():
+    for id_, layer in comparison.layers(steps).items():
+        if not comparison.counted(layer).any():
             continue
         alike = not likeness(list(layer.values()), comparison.unit).any()
         if len(layer) == len(comparison.readers) and alike:
-            matched[id_] = layer[0], layer[1]
+            matched[id_] = layer
         else:
             rest.append(id_)
     return matched, rest

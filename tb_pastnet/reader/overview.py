@@ -188,35 +188,18 @@ def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.ND
 def pool(states: StateCounts, starts: Integers) -> dict[str, npt.NDArray[Any]]:
     """Makes columns of records, given the first record of each, as from `thinning.columns`.
 
-    Args:
-        states: float64 (rows, records, …).
-        starts: int64 (columns,).
-
-    Returns:
-        shares: uint8 (rows, columns, states), the mean of the records that have data, in parts that
-            add up to `WHOLE`; a state that is rare, "reactivated", keeps at least one.
-        mean_delta: float32 (rows, columns), weighted by moving channels.
-        marks: uint8 (rows, columns), `VIOLATED` and `NONFINITE` if any record has them.
+    Returns `shares`, uint8 (rows, columns, states), the mean of the records that have data, in
+    parts that add up to `WHOLE`; `mean_delta`, float32 (rows, columns), weighted by moving
+    channels; and `marks`, uint8 (rows, columns), those that any record has.
     """
     counts, violated, nonfinite, mean = states
-    if not len(starts):
-        shape = (len(counts), 0)
-        return {
-            "shares": np.zeros((*shape, len(channel_states.NAMES)), np.uint8),
-            "mean_delta": np.zeros(shape, np.float32),
-            "marks": np.zeros(shape, np.uint8),
-        }
     has_data = counts[..., channel_states.NO_DATA] < counts.sum(axis=2)
     sums = np.add.reduceat(np.where(has_data[..., None], counts, 0), starts, axis=1)
     empty = ~np.logical_or.reduceat(has_data, starts, axis=1)
     sums[empty, channel_states.NO_DATA] = 1
     marks = np.logical_or.reduceat(violated > 0, starts, axis=1) * np.uint8(VIOLATED)
     marks |= np.logical_or.reduceat(nonfinite > 0, starts, axis=1) * np.uint8(NONFINITE)
-    moving = np.where(np.isnan(mean), 0, counts[..., channel_states.MOVING])
-    moved = np.add.reduceat(moving * np.nan_to_num(mean), starts, axis=1)
-    number = np.add.reduceat(moving, starts, axis=1)
-    with np.errstate(invalid="ignore"):
-        deltas = (moved / number).astype(np.float32)
+    deltas = _mean_of(mean, starts, counts[..., channel_states.MOVING])
     return {"shares": _parts(sums), "mean_delta": deltas, "marks": marks}
 
 
@@ -246,12 +229,11 @@ def _weighted(values: Floats, weights: Floats) -> Floats:
     return mean
 
 
-def _mean_of(values: Floats, starts: Integers) -> npt.NDArray[np.float32]:
-    """The mean of each column's known records, NaN without any."""
-    if not len(starts):
-        return np.zeros((len(values), 0), np.float32)
-    has_data = ~np.isnan(values)
-    sums = np.add.reduceat(np.nan_to_num(values), starts, axis=1)
+def _mean_of(
+    values: Floats, starts: Integers, weights: npt.ArrayLike = 1.0
+) -> npt.NDArray[np.float32]:
+    """The weighted mean of each column's records, without NaN; NaN if all weights are 0."""
+    weights = np.where(np.isnan(values), 0, weights)
+    sums = np.add.reduceat(np.nan_to_num(values) * weights, starts, axis=1)
     with np.errstate(invalid="ignore"):
-        mean = sums / np.add.reduceat(has_data.astype(np.float64), starts, axis=1)
-    return mean.astype(np.float32)
+        return (sums / np.add.reduceat(weights, starts, axis=1)).astype(np.float32)

@@ -115,16 +115,9 @@ def cut_channels(channels: int, height: int) -> Cut:
 
 
 def strip(counts: StateCounts, cut: Cut, height: int, threshold: float, theme: Theme) -> Pixels:
-    """The state strip of a layer: the height of a colour is a share of channels.
+    """The state strip of a layer with records: the height of a colour is a share of channels.
 
     Violations are a line at its top, values that aren't finite one at its bottom.
-
-    Args:
-        counts: of the layer at its records, at least one.
-        cut: of these records.
-        height: in pixels.
-        threshold: where the scale of relative changes begins.
-        theme: its colours.
     """
     moving = np.where(counts.mean_delta > 0, counts.counts[:, MOVING], 0)
     moved, weights = (
@@ -167,14 +160,7 @@ def heatmap(
 ) -> Pixels:
     """Channels over records: of those under one pixel the largest change, and the state of most.
 
-    Args:
-        states: uint8 (records, channels), with their marks.
-        delta: (records, channels), the relative changes.
-        across: of the records.
-        down: of the channels.
-        mode: one of `MODES`.
-        threshold: where the scale of relative changes begins.
-        theme: its colours.
+    States, with their marks, and relative changes are (records, channels).
     """
     plain = states & np.uint8(STATE)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,12 +15,13 @@ from tb_pastnet.core.channel_states import NAMES, STATE, THRESHOLD, VIOLATED, St
 from tb_pastnet.core.channel_states import relative_delta as delta_codes
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.format import description
+from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.layer_view import record_columns
 from tb_pastnet.reader.named import Named
 from tb_pastnet.reader.notebook_html import records_html
 from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.store import MOST_ELEMENTS, RunReader
+from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.tables import Columns, to_dataframe
 from tb_pastnet.reader.violation_list import Violation
 
@@ -168,7 +168,8 @@ class Records:
         """
         if step is None:
             step = max(self._series().steps.tolist(), default=0)
-        return MasksAt(step, self._mask("kept", step), self._mask("trainable", step))
+        kept, trainable = (self._reader.mask_in_force(self._name, mask, step) for mask in MASKS)
+        return MasksAt(step, kept, trainable)
 
     @property
     def violations(self) -> tuple[Violation, ...]:
@@ -240,12 +241,6 @@ class Records:
 
     def _codes(self, threshold: float) -> States:
         return self._reader.states(self._name, threshold)
-
-    def _mask(self, mask: str, step: int) -> Flags | None:
-        is_known, flags = self._reader.mask_in_force(self._name, mask, step)
-        if not is_known or math.prod(self.shape) > MOST_ELEMENTS:
-            return None
-        return np.ones(self.shape, bool) if flags is None else flags.reshape(self.shape)
 
     def _series(self) -> RecordSeries:
         return self._reader.series(self._name)

@@ -17,7 +17,7 @@ from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
 from tb_pastnet.format.block import Block, OpenBlock, open_block, restore
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers
+from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
@@ -31,6 +31,9 @@ MOST_CELLS = 1 << 24
 
 _TOGETHER = 1 << 22
 _WIDE = 256
+
+_Held = tuple[Block, Flags]
+"""Records, and in which of them a mask changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,19 +163,16 @@ def _clock(
     part: SeriesPart, messages: Sequence[StoredMessage], records: Block
 ) -> tuple[Floats, Floats]:
     """Wall times and learning rates of the records."""
-    walls = np.full(len(records.steps), np.nan)
-    rates = np.full(len(records.steps), np.nan)
     if part.lineage is None:
         times = {message.step: message.wall_time for message in messages}
-        walls[:] = [times.get(int(step), np.nan) for step in records.steps]
-        return walls, rates
+        walls = [times.get(step, np.nan) for step in records.steps.tolist()]
+        return np.array(walls, np.float64), np.full(len(walls), np.nan)
     line = part.lineage.timeline
-    if len(line.sequence):
-        row = np.minimum(np.searchsorted(line.sequence, records.sequence), len(line.sequence) - 1)
-        timed = line.sequence[row] == records.sequence
-        walls[timed] = line.wall_times[row[timed]]
-        rates[timed] = part.lineage.rates_of(part.tag)[row[timed]]
-    return walls, rates
+    row = rows_of(records.sequence, line.sequence)
+    return (
+        np.append(line.wall_times, np.nan)[row],
+        np.append(part.lineage.rates_of(part.tag), np.nan)[row],
+    )
 
 
 def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: bool) -> Account:
@@ -244,35 +244,25 @@ def join_blocks(
     only on sequence numbers, not on the order of the blocks.
     """
     room = max(most_cells // max(channels, 1), 1)
-    held: list[Block] = []
-    changes: list[Flags] = []
+    held: list[_Held] = []
     total = count = last = 0
     stride = 1
     mask: npt.NDArray[np.int16] | None = None
     for block in blocks:
         total += len(block.steps)
         last = max(last, int(block.sequence[-1]))
-        held.append(block)
-        count += len(block.steps)
-        if count <= room and not changes:
-            continue
-        # Only if something has to be left out, and then from the first block on.
-        for index in range(len(changes), len(held)):
-            changed = _mask_changes(held[index], mask)
-            mask = held[index].codes[MASK_ROWS, -1]
-            stays = changed | (held[index].sequence % stride == 0)
-            held[index] = choose(held[index], stays)
-            changes.append(changed[stays])
-        count = sum(len(kept.steps) for kept in held)
+        held += _thin([(block, _mask_changes(block, mask))], stride)
+        mask = block.codes[MASK_ROWS, -1]
+        count += len(held[-1][0].steps)
         while count > room:
             if stride <= last:
                 stride *= 2
-                _thin(held, changes, stride)
+                held = _thin(held, stride)
             else:
                 # Only changes of a mask remain, too many even of those.
-                _halve(held, changes)
-            count = sum(len(kept.steps) for kept in held)
-    return concatenate(held, channels), total - count
+                held = _halve(held)
+            count = sum(len(kept.steps) for kept, _ in held)
+    return concatenate([kept for kept, _ in held], channels), total - count
 
 
 def _mask_changes(block: Block, previous: npt.NDArray[np.int16] | None) -> Flags:
@@ -283,18 +273,20 @@ def _mask_changes(block: Block, previous: npt.NDArray[np.int16] | None) -> Flags
     return changed
 
 
-def _thin(held: list[Block], changes: list[Flags], stride: int) -> None:
-    for index, (block, changed) in enumerate(zip(held, changes, strict=True)):
-        stays = changed | (block.sequence % stride == 0)
-        held[index], changes[index] = choose(block, stays), changed[stays]
+def _thin(held: Sequence[_Held], stride: int) -> list[_Held]:
+    stay = [changed | (block.sequence % stride == 0) for block, changed in held]
+    return _choose_each(held, stay)
 
 
-def _halve(held: list[Block], changes: list[Flags]) -> None:
-    passed = 0
-    for index, (block, changed) in enumerate(zip(held, changes, strict=True)):
-        stays = (np.arange(len(block.steps)) + passed) % 2 == 0
-        passed += len(block.steps)
-        held[index], changes[index] = choose(block, stays), changed[stays]
+def _halve(held: Sequence[_Held]) -> list[_Held]:
+    lengths = [len(block.steps) for block, _ in held]
+    even = np.arange(sum(lengths)) % 2 == 0
+    return _choose_each(held, np.split(even, np.cumsum(lengths)[:-1]))
+
+
+def _choose_each(held: Sequence[_Held], stay: Sequence[Flags]) -> list[_Held]:
+    pairs = zip(held, stay, strict=True)
+    return [(choose(block, flags), changed[flags]) for (block, changed), flags in pairs]
 
 
 def concatenate(blocks: Sequence[Block], channels: int) -> Block:

@@ -6,7 +6,8 @@ weights the kept mask holds at zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,8 @@ KERNEL = "kernel"
 """The role of weights that may be pruned."""
 _SLAB = 1 << 18
 
-STATE_ROWS = tuple(row for row in ROWS if row != DELTA_MAX)
-"""The statistics that states are made from; only marks look at the largest change."""
-
-AUDITED_ROWS = tuple(row for row in STATE_ROWS if row != CHANGED)
-"""The same if the writer audited held weights itself: nothing is marked."""
+AUDITED_ROWS = tuple(row for row in ROWS if row not in (CHANGED, DELTA_MAX))
+"""The statistics that states are made from; if the writer didn't audit, marks need the rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +41,7 @@ class Marks:
     last_steps: Integers  # (marked,), of the last one
     changed: Floats  # (marked,), the largest share of weights that changed in one such record
     largest: Floats  # (marked,), the largest change of a weight in one such record
+    notes: Notes  # what could not be read of the records, and why
 
     @property
     def size(self) -> int:
@@ -50,7 +49,7 @@ class Marks:
         return 5 * self.channels.nbytes
 
 
-NO_MARKS = Marks(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_FLOATS, NO_FLOATS)
+NO_MARKS = Marks(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_FLOATS, NO_FLOATS, Counter())
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +154,7 @@ def find_marks(state: channel_states.States, series: RecordSeries) -> Marks:
     """The channels with a mark in their states, uint8 (records, channels)."""
     marked = (state & np.uint8(channel_states.VIOLATED)) != 0
     if not marked.any():
-        return NO_MARKS
+        return replace(NO_MARKS, notes=series.notes)
     channels = np.flatnonzero(marked.any(axis=0))
     marked = marked[:, channels]
     last = len(marked) - 1 - marked[::-1].argmax(axis=0)
@@ -171,6 +170,7 @@ def find_marks(state: channel_states.States, series: RecordSeries) -> Marks:
         series.steps[last],
         dequantize(changed),
         dequantize(largest),
+        series.notes,
     )
 
 

@@ -23,7 +23,7 @@ from tb_pastnet.reader.cache import Cache, ReadValue
 from tb_pastnet.reader.catalog import Catalog, Experiment
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
 from tb_pastnet.reader.layer_events import recorded_events
-from tb_pastnet.reader.mask_changes import ALL_THROUGH, LOST
+from tb_pastnet.reader.mask_changes import ALL_THROUGH
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
@@ -58,6 +58,9 @@ FRESH_FOR = 1.0
 
 MOST_ELEMENTS = 1 << 28
 """Elements of a mask that is unpacked: 256 MiB. A hostile log claims any number in a few bytes."""
+
+MARKS = "marks"
+"""The kind of the marks of a variable, in the cache."""
 
 _SMALL = 2 / 5
 _LARGE = 2 << 20
@@ -141,6 +144,11 @@ class RunReader:
         """The run's masks and violations."""
         return read_mask_history(self.store.source, self.store.small, self.context, self.run)
 
+    @property
+    def state_rows(self) -> Rows:
+        """The statistics that states and marks are made from."""
+        return AUDITED_ROWS if self.masks.audited else ROWS
+
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
         """All violations, by first step, then in the order of layers and channels."""
@@ -148,47 +156,37 @@ class RunReader:
 
     def list_violations(self, lost: Notes, most: int | None = MOST) -> tuple[int, list[Violation]]:
         """The violations of the run, found by the audit or else by the records."""
-        return join_violations(self.run, self.masks.violations, self._marks(lost), most)
+        return join_violations(self.run, self.masks.violations, self._marks(lost).items(), most)
 
-    def _marks(self, lost: Notes) -> Iterator[tuple[str, Marks]]:
+    def _marks(self, lost: Notes) -> Mapping[str, Marks]:
         """The marks of all variables; none, without reading records, if the writer audited."""
-        run, masks = self.run, self.masks
-        names = list(dict.fromkeys(name for layer in run.layers for name in layer.variables))
-        if masks.audited:
-            yield from ((name, NO_MARKS) for name in names)
-            return
+        names = dict.fromkeys(name for layer in self.run.layers for name in layer.variables)
+        if self.masks.audited:
+            return dict.fromkeys(names, NO_MARKS)
 
-        def marks(name: str, records: RecordSeries) -> tuple[Marks, Notes]:
-            series = make_state_series(records, run.variables[name], masks.commanded(name))
-            return series.marks, series.notes
+        def marks(name: str, records: RecordSeries) -> Marks:
+            return self.states_in(records, name).marks
 
-        for name, (marked, noted) in zip(names, self.each(names, marks), strict=True):
-            lost.update(noted)
-            yield name, marked
+        return self.kept_each(MARKS, list(names), marks, lost)
 
-    def mask_in_force(self, variable: str, mask: str, step: int) -> tuple[bool, Flags | None]:
-        """Whether a mask is known for the record of a step, and its elements if it has a hole.
+    def mask_in_force(self, variable: str, mask: str, step: int) -> Flags | None:
+        """A variable's mask for the record of a step, None if unknown. Not kept: masks are large.
 
-        They are bool (elements,), row by row; True lets the weight through. Not kept: masks are
-        large.
+        bool, of the variable's shape; True lets the weight through.
         """
-        if not self.run.lineages:
-            return False, None
-        steps = np.array([step])
-        standing = int(self.masks.standing(steps)[0])
-        lineage, log = self.run.lineages[standing], self.masks.logs[standing]
-        if log is None:
-            return False, None
-        elements = math.prod(self.run.variables[variable].shape)
-        position = int(np.broadcast_to(log.positions(variable, mask, elements, steps), 1)[0])
-        if position in (ALL_THROUGH, LOST):
-            return position == ALL_THROUGH, None
-        stored = log.stored(lineage, variable, mask, elements, position)
-        readings, _ = self.store.source.read_listed(
-            self.context, [lineage.tb_run], [stored.series[1]]
-        )
+        shape = self.run.variables[variable].shape
+        elements = math.prod(shape)
+        changes, is_known = self.masks.in_force(variable, [mask], elements, np.array([step]))
+        if elements > MOST_ELEMENTS or not is_known[0]:
+            return None
+        change, lineage = changes[:, 0].tolist()
+        if change == ALL_THROUGH:
+            return np.ones(shape, bool)
+        stored = self.masks.stored(lineage, variable, mask, elements, change)
+        run, tag = stored.series
+        readings, _ = self.store.source.read_listed(self.context, [run], [tag])
         bits = stored.decode(readings.get(stored.series, ()), MOST_ELEMENTS)
-        return bits is not None, None if bits is None else bits.flags
+        return None if bits is None else bits.flags.reshape(shape)
 
     def function(self) -> FunctionSeries:
         """How far the outputs moved on the probe; no provider call without a probe."""
@@ -219,14 +217,17 @@ class RunReader:
         """State and relative delta of one variable; a fifth of the size of its records."""
 
         def make() -> StateSeries:
-            # Marks look at the largest change, too.
-            records = self._read_one(variable, AUDITED_ROWS if self.masks.audited else ROWS)
-            described, commanded = self.run.variables[variable], self.masks.commanded(variable)
-            series = make_state_series(records, described, commanded)
-            return replace(series, events=tuple(recorded_events(records)))
+            records = self._read_one(variable, self.state_rows)
+            events = tuple(recorded_events(records))
+            return replace(self.states_in(records, variable), events=events)
 
         # For a wide layer the packed answer is cached instead: many of those fit.
         return self.kept(("state series", variable), make, large=True, most=_LARGE)
+
+    def states_in(self, records: RecordSeries, variable: str) -> StateSeries:
+        """State and relative delta in a variable's records, without events."""
+        described, commanded = self.run.variables[variable], self.masks.commanded(variable)
+        return make_state_series(records, described, commanded)
 
     def states(self, variable: str, threshold: float) -> channel_states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
@@ -262,15 +263,18 @@ class RunReader:
         kind: str,
         variables: Sequence[str],
         make: Callable[[str, RecordSeries], ReadValue],
+        lost: Notes,
         rows: Rows = ROWS,
     ) -> Mapping[str, ReadValue]:
-        """The same, cached by variable: only missing ones are made, in few calls."""
+        """The same, cached by variable: only missing ones are made. `lost` gets their notes."""
         keys = {self._key(kind, variable): variable for variable in variables}
 
         def make_all(missing: Sequence[tuple[Hashable, ...]]) -> Iterable[ReadValue]:
             return self.each([keys[key] for key in missing], make, rows)
 
         values = self.store.small.get_each(dict.fromkeys(keys, self.run.version), make_all)
+        for value in values.values():
+            lost.update(value.notes)
         return {variable: values[key] for key, variable in keys.items()}
 
     def _read_one(self, variable: str, rows: Rows) -> RecordSeries:

@@ -26,31 +26,23 @@ _ELSEWHERE = ZERO
 """The limit of a channel that is counted in the table: every threshold reaches it."""
 
 
-def _shares() -> npt.NDArray[np.float32]:
-    """The relative delta of each code, 1 at most, by the code's bits."""
-    codes = np.arange(1 << 16, dtype=np.uint16).view(np.int16)
-    return np.minimum(dequantize(codes), 1.0).astype(np.float32)
+_CODES = np.arange(1 << 16, dtype=np.uint16).view(np.int16)
+"""All codes, by their bits."""
 
-
-_SHARE_OF_CODE = _shares()
+_SHARE_OF_CODE = np.minimum(dequantize(_CODES), 1.0).astype(np.float32)
+"""The relative delta of each code, 1 at most."""
 
 DECADES = (-7, -1)
 """Powers of ten at the ends of the distribution of relative deltas; the ends count the rest."""
 
 BINS = 24
 
-
-def _bins() -> Integers:
-    """The bin of the distribution of each code, by the code's bits; `BINS` for those in none."""
-    codes = np.arange(1 << 16, dtype=np.uint16).view(np.int16)
-    low, high = DECADES
-    place = (codes * np.log10(2) / CODES_PER_OCTAVE - low) * BINS / (high - low)
-    bins: Integers = np.clip(np.floor(place), 0, BINS - 1).astype(np.int64)
-    bins[np.isin(codes, [ZERO, NAN, INFINITE])] = BINS
-    return bins
-
-
-_BIN_OF_CODE = _bins()
+_LOW, _HIGH = DECADES
+_LOGARITHM = _CODES * np.log10(2) / CODES_PER_OCTAVE
+_BIN = np.floor((_LOGARITHM - _LOW) * BINS / (_HIGH - _LOW))
+_BIN_OF_CODE = np.clip(_BIN, 0, BINS - 1).astype(np.int64)
+"""The bin of the distribution of each code; `BINS` for those in none."""
+_BIN_OF_CODE[np.isin(_CODES, [ZERO, NAN, INFINITE])] = BINS
 
 
 class StateCounts(NamedTuple):

@@ -8,7 +8,7 @@ split until the faulty series is isolated.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from tb_pastnet.reader.series_source import (
     Listing,
     NotListed,
     Reading,
-    Readings,
     RequestContext,
     SeriesName,
     SeriesSource,
@@ -80,50 +79,46 @@ class TensorBoardSource(SeriesSource):
 
         For a series longer than `most`, TensorBoard returns a random sample with the last event.
         """
-        readings: Readings = {}
-        failed: list[SeriesName] = []
-        for call in self._calls(context, sorted(set(runs)), sorted(set(tags)), most):
-            if isinstance(call, tuple):
-                messages = raw_read(self._provider, context.experiment, call, most)
-                if messages is None:
-                    failed.append(call)
-                else:
-                    readings[call] = standing(messages)
-                continue
-            for run, by_tag in call.items():
-                for tag, events in by_tag.items():
-                    readings[run, tag] = standing(map(_message, events))
-        return readings, failed
-
-    def _calls(
-        self, context: RequestContext, runs: list[str], tags: list[str], most: int
-    ) -> Iterator[Mapping[str, Mapping[str, list[Any]]] | SeriesName]:
-        """The results of calls, and the series that fail even in a separate call."""
+        runs, tags = sorted(set(runs)), sorted(set(tags))
         if not runs or not tags:
-            return
+            return {}, []
         try:
-            yield self._provider.read_tensors(
+            by_run = self._provider.read_tensors(
                 context.tensorboard,
                 experiment_id=context.experiment,
                 plugin_name=PLUGIN,
                 downsample=most,
                 run_tag_filter=tb_provider.RunTagFilter(runs, tags),
             )
-            return
         except errors.PublicError:
             raise
         except Exception:  # of TensorBoard: a tensor that it can't convert, or a call too large
             logger.debug("read_tensors failed; splitting the call", exc_info=True)
+            return self._read_split(context, runs, tags, most)
+        readings = {
+            (run, tag): standing(map(_message, events))
+            for run, by_tag in by_run.items()
+            for tag, events in by_tag.items()
+        }
+        return readings, []
+
+    def _read_split(
+        self, context: RequestContext, runs: list[str], tags: list[str], most: int
+    ) -> Reading:
+        """Reads the two halves of a call that failed, or its only series without conversion."""
+        if len(runs) == len(tags) == 1:
+            series = runs[0], tags[0]
+            messages = raw_read(self._provider, context.experiment, series, most)
+            return ({}, [series]) if messages is None else ({series: standing(messages)}, [])
         if len(tags) > 1:
             half = len(tags) // 2
-            yield from self._calls(context, runs, tags[:half], most)
-            yield from self._calls(context, runs, tags[half:], most)
-        elif len(runs) > 1:
-            half = len(runs) // 2
-            yield from self._calls(context, runs[:half], tags, most)
-            yield from self._calls(context, runs[half:], tags, most)
+            first, second = (runs, tags[:half]), (runs, tags[half:])
         else:
-            yield runs[0], tags[0]
+            half = len(runs) // 2
+            first, second = (runs[:half], tags), (runs[half:], tags)
+        readings, failed = self.read(context, *first, most)
+        others, also_failed = self.read(context, *second, most)
+        return readings | others, failed + also_failed
 
 
 def _list(ask: Callable[..., Any], context: RequestContext, **asked: Any) -> Any:

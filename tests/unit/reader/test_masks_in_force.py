@@ -107,6 +107,13 @@ def test_a_log_that_is_listed_and_comes_back_empty_leaves_all_unknown(
     assert in_force(Store(provider, fresh_for=0), 5).unknown == ("kept", "trainable")
 
 
+def test_nothing_is_held_before_the_first_step(provider: MemoryProvider) -> None:
+    memory_run(provider, "a", range(1, 17)).masks(0, {("kept", W): KEPT[0]})
+    here = Store(provider, fresh_for=0)
+    assert in_force(here, -1) == (None, None, ())
+    assert in_force(here, 0).kept is not None
+
+
 def test_the_bits_in_force_are_those_of_the_last_change(provider: MemoryProvider) -> None:
     masked(provider)
     here = Store(provider, fresh_for=0)
@@ -185,7 +192,7 @@ def test_a_mask_that_is_too_large_to_unpack_is_unknown(
 ) -> None:
     masked(provider)
     monkeypatch.setattr(store, "MOST_ELEMENTS", SIZE - 1)
-    assert in_force(Store(provider, fresh_for=0), 9).unknown == ("kept",)
+    assert in_force(Store(provider, fresh_for=0), 9).unknown == ("kept", "trainable")
 
 
 def test_of_a_users_own_writer_nothing_is_known(provider: MemoryProvider) -> None:

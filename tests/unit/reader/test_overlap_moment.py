@@ -24,7 +24,7 @@ def test_a_moment_is_one_between_two_changes_and_ends_with_what_is_written() -> 
     def moments(steps: Sequence[int]) -> list:
         run = store.catalog(CALLER).runs["a"]
         masks = store.reader(CALLER, run).masks
-        return [moment(masks, run.lineages, step) for step in steps]
+        return [moment(masks, step) for step in steps]
 
     one, same_one, other = moments([4, 7, 8])
     assert one == same_one != other
@@ -50,5 +50,5 @@ def test_a_moment_ends_where_a_gap_begins() -> None:
     store = Store(provider)
     run = store.catalog(CALLER).runs["a"]
     held = store.reader(CALLER, run).masks
-    assert moment(held, run.lineages, 3) == moment(held, run.lineages, 5)
-    assert moment(held, run.lineages, 5) != moment(held, run.lineages, 6)
+    assert moment(held, 3) == moment(held, 5)
+    assert moment(held, 5) != moment(held, 6)

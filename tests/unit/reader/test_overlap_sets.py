@@ -99,7 +99,3 @@ def test_variables_are_alike_by_shape_and_channels_by_axis_too() -> None:
     assert overlap_sets.likeness(variables, "weights").tolist() == [0, 1, 0, 0]
     assert overlap_sets.likeness(variables, "channels").tolist() == [0, 1, 2, 0]
     assert overlap_sets.likeness([], "channels").shape == (0,)
-
-
-def test_the_elements_are_weights_or_channels() -> None:
-    assert [overlap_sets.count_of(KERNEL, unit) for unit in overlap_sets.UNITS] == [12, 4]

@@ -14,6 +14,8 @@ from tb_pastnet.format.tags import (
     channels_tag,
 )
 from tb_pastnet.reader import notes, store
+from tb_pastnet.reader.figures import figures_of
+from tb_pastnet.reader.run_findings import findings_of
 from tb_pastnet.reader.series_source import ALL, RequestContext
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
@@ -180,3 +182,18 @@ def test_blocks_of_a_lineage_that_isnt_described_are_not_looked_for(
     provider.add(writer.tb_run, tag, 1, data)
     run = Store(provider, fresh_for=0).catalog(CALLER).runs["a"]
     assert "stranger" not in run.parts
+
+
+def test_records_of_a_log_without_audit_are_read_once_for_figures_findings_and_violations(
+    provider: MemoryProvider,
+) -> None:
+    writer = memory_run(provider, "a", range(1, 17))
+    here = Store(provider, fresh_for=0)
+    reader = here.reader(CALLER, here.catalog(CALLER).runs["a"])
+    assert not reader.masks.audited
+    figures_of(reader, 0.001)
+    findings_of([reader], 0.001)
+    assert reader.violations == ()
+    stored = [channels_tag(name) for name in reader.run.variables]
+    read = [tag for _, tags, _ in provider.reads for tag in tags if tag in stored]
+    assert sorted(read) == sorted(tag for tag in stored if tag in provider.tree[writer.tb_run])
