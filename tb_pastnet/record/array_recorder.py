@@ -70,24 +70,7 @@ class RatedSource(ArraySource):
         check_rate(rate)
         self._rate = rate
         self.packages = packages
-        self._processes = processes
-        self._writes = process == 0
-        super().__init__(network)
-
-    @property
-    def writes(self) -> bool:
-        """See `Source`."""
-        return self._writes
-
-    @property
-    def workers(self) -> int:
-        """See `Source`."""
-        return self._processes
-
-    def copy(self, number: int) -> None:
-        """See `Source`. If another process writes, nothing is kept."""
-        if self._writes:
-            super().copy(number)
+        super().__init__(network, process, processes)
 
     def learning_rate(self, step: int) -> float:
         """See `Source`."""

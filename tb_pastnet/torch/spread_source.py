@@ -18,7 +18,7 @@ from tb_pastnet.torch.modules import reshard
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 from tb_pastnet.torch.ranks import Ranks
 from tb_pastnet.torch.spread_weights import parts_of
-from tb_pastnet.torch.torch_source import TensorSource, TorchSource, is_first_worker
+from tb_pastnet.torch.torch_source import TensorSource, TorchSource, process_and_count
 
 
 class SpreadSource(TorchSource):
@@ -48,7 +48,7 @@ def measures_of(
     audit: bool,
 ) -> SpreadMeasures:
     """Measures the rows of this rank, and gathers those of all. Call it on each rank."""
-    ranks, first, settle = Ranks(), is_first_worker(), partial(reshard, module)
+    ranks, first, settle = Ranks(), process_and_count()[0] == 0, partial(reshard, module)
     parts = parts_of(network.weights, ranks.count, first=first)
     own = TensorSource(Network(tuple(part.weight for part in parts.values()), (), (), ()))
     audited = None
