@@ -35,7 +35,7 @@ class Meeting:
 
 
 class ThreadRanks:
-    """One of them: see `tb_pastnet.record.spread.rank_group`."""
+    """One of them: see `RankGroup` in `tb_pastnet.record.spread.parts`."""
 
     def __init__(self, meeting: Meeting, rank: int) -> None:
         self.count = len(meeting.items)

@@ -26,7 +26,7 @@ from tb_pastnet.record.audit.optimizer_facts import (
 )
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.torch.module_tensor import local_of
+from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
 
@@ -127,7 +127,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
             self._look(held, by_optimizer=made)
 
     def _look(self, held: Any, *, by_optimizer: bool = False) -> None:
-        """Counts writes that no optimizer made, as far as a gradient that was left tells."""
+        """Counts writes that no optimizer made."""
         name, stored = held.name, held.weight.entry.stored
         updates = self._steps.with_gradient[name] if held.flagged else 0
         now = id(stored), stored._version, updates

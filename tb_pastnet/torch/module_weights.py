@@ -13,8 +13,7 @@ from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.weight import Array, Network, Weight
-from tb_pastnet.torch.module_tensor import ModuleTensor, is_spread, local_of
-from tb_pastnet.torch.modules import kinds_of, tensors_of
+from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
 
 AxisOverrides = Mapping[Any, int | tuple[int, ...]]
 
@@ -41,7 +40,7 @@ class TorchWeight(Weight):
             statistic=entry.statistic,
             follows=follows,
             aliases=entry.paths,
-            handles=_handles(entry),
+            handles=entry.handles,
         )
         self.entry = self.variable = entry
 
@@ -95,7 +94,12 @@ def network_of(
                 f"Could not record {shown}: expected a different name for each tensor, got two of "
                 f"the name {entry.name!r}. Rename the module that has '/' in its name."
             )
-    names = Names({name: _called(entry) for name, entry in usable.items()})
+    names = Names(
+        {
+            name: Called(tuple(entry.stored.shape), entry.paths, entry.handles)
+            for name, entry in usable.items()
+        }
+    )
     moved = names.following(spelled(follows))
     axes = names.keyed(spelled(channel_axes), "channel_axis")
     weights = [
@@ -138,14 +142,6 @@ def _unusable(entry: ModuleTensor) -> str | None:
     if hasattr(local, "__tensor_flatten__"):
         return f"it is a {type(local).__name__}, whose values are in other tensors"
     return None if tensor.numel() else "it has no elements"
-
-
-def _called(entry: ModuleTensor) -> Called:
-    return Called(tuple(entry.stored.shape), entry.paths, _handles(entry))
-
-
-def _handles(entry: ModuleTensor) -> tuple[object, ...]:
-    return (*entry.around, entry.stored)
 
 
 def spelled(wanted: Any) -> Any:

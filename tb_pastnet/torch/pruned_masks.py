@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskStorage, MaskTable
 from tb_pastnet.record.weight import Mask
-from tb_pastnet.torch.module_tensor import ModuleTensor
+from tb_pastnet.torch.module_tensors import ModuleTensor
 from tb_pastnet.torch.module_weights import TorchWeight
 
 

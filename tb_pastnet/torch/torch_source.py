@@ -8,7 +8,7 @@ import torch
 
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network
-from tb_pastnet.torch.module_tensor import local_of
+from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, rate_of
 

@@ -25,12 +25,11 @@ from tb_pastnet.core.statistics import (
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import STOP
 from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.source import ArraySource, Floats
 from tb_pastnet.record.spread.audit import SpreadAudit
-from tb_pastnet.record.spread.parts import Part
-from tb_pastnet.record.spread.rank_group import RankGroup
+from tb_pastnet.record.spread.parts import Part, RankGroup
 from tb_pastnet.record.weight import Network, Weight
 
 _Rows = npt.NDArray[np.float64]
@@ -39,15 +38,8 @@ _Rows = npt.NDArray[np.float64]
 class SpreadMeasures:
     """Does this rank's part in all records. `Source.compare` returns `gathered` on rank 0.
 
-    Args:
-        network: the whole weights.
-        own: the source of `parts`.
-        parts: the local parts of weights, by name.
-        ranks: all ranks.
-        schedule: the same on all ranks.
-        audited: compares the held ones; None without an audit.
-        settle: called before weights are looked at.
-        writes: whether this is rank 0.
+    `network` has the whole weights, `own` measures their `parts` on this rank. The schedule is the
+    same on all ranks. `settle` is called before weights are looked at.
     """
 
     def __init__(
@@ -205,13 +197,11 @@ class SpreadMeasures:
         result[CHANGED] = totals[CHANGED] / self._all
         return result
 
+    @noted("Could not copy the past values")
     def _take(self, number: int) -> None:
-        try:
-            self._settle()
-            self._own.copy(number)
-            self._schedule.copied(number)
-        except Exception as error:
-            self._failures.add("Could not copy the past values", error)
+        self._settle()
+        self._own.copy(number)
+        self._schedule.copied(number)
 
 
 def check_alike(budget: float | None, on_violation: object, masks: object, kept: object) -> None:
