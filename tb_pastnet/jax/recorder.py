@@ -10,9 +10,9 @@ import jax
 
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import check_rate
-from tb_pastnet.jax.recorded_leaves import AxisOverrides, network_of
+from tb_pastnet.jax.leaf_weights import AxisOverrides, network_of
 from tb_pastnet.jax.state_causes import StateCauses
-from tb_pastnet.jax.tree import Tree, by_name, leaves
+from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
 from tb_pastnet.record.overhead_timer import OUTSIDE
@@ -113,8 +113,7 @@ class Recorder(ArrayRecorder):
         check_rate(learning_rate)
         self._rate = learning_rate
         self._given_rate: Any = None
-        self._causes = StateCauses(leaf.name for leaf in leaves(params))
-        with self._tree.seen(params), self._causes.given(opt_state):
+        with self._tree.seen(params, opt_state):
             network = network_of(params, self._tree, variables, channel_axis, follows)
             packages = ("jax", "flax", "optax")
             processes = jax.process_index(), jax.process_count()
@@ -124,7 +123,7 @@ class Recorder(ArrayRecorder):
                 schedule,
                 by_name(params, masks, "masks"),
                 by_name(params, kept, "kept"),
-                causes=self._causes,
+                causes=StateCauses(self._tree),
                 audit=audit,
                 on_violation=on_violation,
                 log=log,
@@ -146,7 +145,7 @@ class Recorder(ArrayRecorder):
             opt_state: the current optimizer state, for finding the causes of violations. None: from
                 the numbers only.
         """
-        with self._tree.seen(params), self._causes.given(opt_state):
+        with self._tree.seen(params, opt_state):
             self._given_rate = learning_rate
             super().record(step)
             self._given_rate = None
@@ -180,7 +179,7 @@ class Recorder(ArrayRecorder):
         Raises:
             InvalidArgument: masks that don't fit the pytree.
         """
-        with self._tree.seen(params), self._causes.given(opt_state):
+        with self._tree.seen(params, opt_state):
             self._declare(by_name(params, masks, "masks"), by_name(params, kept, "kept"))
             self.observe()
 
