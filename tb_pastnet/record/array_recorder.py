@@ -10,15 +10,13 @@ import numpy as np
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.checks import check_rate
-from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
 from tb_pastnet.record.audit.freeze_audit import Audit, CauseFinder
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import LogFunction
+from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network, Weight
@@ -87,7 +85,7 @@ class _DeclaredAudit(ArrayAudit):
 
 
 class ArrayRecorder(Recording):
-    """A `Recording` of weights that are arrays, with masks that are declared."""
+    """A `Recording` of arrays with declared masks; `wishes` are its optional arguments."""
 
     def __init__(
         self,
@@ -98,39 +96,26 @@ class ArrayRecorder(Recording):
         kept: Declared,
         *,
         causes: CauseFinder | None = None,
-        audit: bool = True,
-        on_violation: Wish = LOG,
-        log: LogFunction | None = None,
-        exit_timeout: float = EXIT_TIMEOUT,
+        audit: bool,
+        **wishes: Any,
     ) -> None:
-        self._weights: dict[str, Any] = {each.name: each for each in source.network.weights}
-        self._table = declared_table(source.network.weights)
+        weights, failures = source.network.weights, Failures()
+        self._table = table = declared_table(weights)
         self._declare(masks, kept)
-        table, start = self._table, source.network.origin() if source.writes else ""
-        audited = None
-        if audit and source.writes:
-            held = _DeclaredAudit(source.network.weights, causes or DecayByNumbers())
-            audited = Audit(held, lambda: table)
-        failures = Failures()
-        tracker = MaskTracker(
-            source.network.weights, lambda: table, audited, lambda: start, failures
-        )
-        super().__init__(
-            logdir,
-            source,
-            schedule,
-            tracker,
-            failures,
-            on_violation=on_violation,
-            log=log,
-            exit_timeout=exit_timeout,
-        )
+        start, audited = "", None
+        if source.writes:
+            start = source.network.origin()
+            if audit:
+                held = _DeclaredAudit(weights, causes or DecayByNumbers())
+                audited = Audit(held, lambda: table)
+        tracker = MaskTracker(weights, lambda: table, audited, lambda: start, failures)
+        super().__init__(logdir, source, schedule, tracker, failures, **wishes)
 
     def _declare(self, masks: Declared, kept: Declared) -> None:
         """Sets what updates may change, and what is kept; other weights stay as they are."""
         whole = {name: mask for name, mask in masks.items() if not np.ndim(mask)}
         for name, mask in whole.items():
-            if name in self._weights:
-                self._weights[name].declared_trainable = flag_of(mask, name, "trainable")
+            if name in self._table.weights:
+                self._table.weights[name].declared_trainable = flag_of(mask, name, "trainable")
         elements = {name: mask for name, mask in masks.items() if name not in whole}
         declare(self._table, elements, kept)

@@ -7,7 +7,7 @@ Optimizers of torch ignore the flag: they continue as long as a gradient is left
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
 from tb_pastnet.record.audit.comparison import Ints
-from tb_pastnet.record.audit.freeze_audit import Audit, Held
+from tb_pastnet.record.audit.freeze_audit import Held
 from tb_pastnet.record.audit.optimizer_facts import (
     SAMPLE,
     OptimizerCauses,
@@ -25,7 +25,6 @@ from tb_pastnet.record.audit.optimizer_facts import (
     TrainingFacts,
 )
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
@@ -34,41 +33,30 @@ _BETAS = ("momentum", "alpha", "rho")
 """Factors of groups by which slots decay, besides betas."""
 
 
-def audit_of(
-    weights: Sequence[TorchWeight],
-    steps: OptimizerSteps,
-    failures: Failures,
-    declared: MaskTable | None = None,
-) -> Audit:
-    """Starts auditing some weights. Weights computed by a parametrization move with its parts."""
-    own = [weight for weight in weights if not weight.entry.computed]
-    return Audit(ModuleAudit(own, ModuleCauses(steps), failures), lambda: declared)
-
-
 class ModuleAudit(ArrayAudit):
-    """Reads flags at each step, quickly; notes which statistics move in frozen layers."""
+    """Reads flags at each step, quickly; notes which statistics move in frozen layers.
+
+    Weights computed by a parametrization move with its parts, and aren't held.
+    """
 
     def __init__(
-        self, weights: Sequence[TorchWeight], causes: OptimizerCauses, failures: Failures
+        self, weights: Iterable[TorchWeight], steps: OptimizerSteps, failures: Failures
     ) -> None:
-        super().__init__(weights, causes)
+        weights = [weight for weight in weights if not weight.entry.computed]
+        super().__init__(weights, ModuleCauses(steps))
         self._parameters: list[torch.Tensor] = []
         self._statistics = {each.layer: each.entry.owner for each in weights if each.statistic}
         self._failures = failures
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`."""
-        self.note_statistics()
-        return super().moved(held)
-
-    def note_statistics(self) -> None:
-        """Counts statistics that move in frozen layers."""
         moving = [repr(layer) for layer, owner in self._statistics.items() if _is_frozen(owner)]
         if moving:
             self._failures.add(
                 f"{MOVING_STATISTICS}, e.g. {', '.join(moving[:3])}: call eval() on these layers "
                 "to stop that"
             )
+        return super().moved(held)
 
     def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""

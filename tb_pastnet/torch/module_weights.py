@@ -15,7 +15,8 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.weight import Array, Network, Weight
 from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
 
-AxisOverrides = Mapping[Any, int | tuple[int, ...]]
+Axis = int | tuple[int, ...]
+AxisOverrides = Mapping[Any, Axis]
 
 _OF_LAYER = re.compile(r"_l\d+(_reverse)?$")
 """The suffixes of weight names for each layer and direction of an RNN."""
@@ -24,16 +25,17 @@ _OF_LAYER = re.compile(r"_l\d+(_reverse)?$")
 class TorchWeight(Weight):
     """A parameter or a buffer of a module."""
 
-    def __init__(
-        self, entry: ModuleTensor, axis: ChannelAxis, dtype: str, *, follows: bool = False
-    ) -> None:
+    def __init__(self, entry: ModuleTensor, axis: Axis | None, *, follows: bool) -> None:
         owner, key = entry.part_of
         layer = entry.layer.removesuffix(f"parametrizations/{key}").rstrip("/")
+        # A parametrization may return another shape than the stored one.
+        value = entry.value()
+        shape = tuple(value.shape)
         super().__init__(
             entry.name,
-            axis.shape,
-            dtype,
-            axis,
+            shape,
+            str(value.dtype).removeprefix("torch."),
+            _axis(entry, shape) if axis is None else explicit_axis(axis, shape, entry.name),
             layer=layer,
             own_name=entry.name.removeprefix(f"{layer}/"),
             kind=next(iter(kinds_of(owner)), "").rpartition(".")[2],
@@ -103,31 +105,23 @@ def network_of(
     moved = names.following(spelled(follows))
     axes = names.keyed(spelled(channel_axes), "channel_axis")
     weights = [
-        _weight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
+        TorchWeight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
     ]
     wanted = None if variables is None else spelled(variables)
     return Network.of(weights, wanted, skipped=skipped, shown=shown)
 
 
-def _weight(
-    entry: ModuleTensor, override: int | tuple[int, ...] | None, *, follows: bool
-) -> TorchWeight:
-    # A parametrization may return another shape than the stored one.
-    value = entry.value()
-    shape, (owner, key) = tuple(value.shape), entry.part_of
-    if override is not None:
-        axis = explicit_axis(override, shape, entry.name)
-    else:
-        heads = getattr(entry.parent, "num_heads", 1)
-        axis = channel_axis(
-            kinds_of(owner),
-            _OF_LAYER.sub("", key),
-            shape,
-            parent_types=kinds_of(entry.parent),
-            layer_name=entry.layer.rpartition("/")[2],
-            parts=getattr(owner, "groups", getattr(owner, "num_heads", heads)),
-        )
-    return TorchWeight(entry, axis, str(value.dtype).removeprefix("torch."), follows=follows)
+def _axis(entry: ModuleTensor, shape: tuple[int, ...]) -> ChannelAxis:
+    owner, key = entry.part_of
+    heads = getattr(entry.parent, "num_heads", 1)
+    return channel_axis(
+        kinds_of(owner),
+        _OF_LAYER.sub("", key),
+        shape,
+        parent_types=kinds_of(entry.parent),
+        layer_name=entry.layer.rpartition("/")[2],
+        parts=getattr(owner, "groups", getattr(owner, "num_heads", heads)),
+    )
 
 
 def _unusable(entry: ModuleTensor) -> str | None:

@@ -21,10 +21,10 @@ from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
 from tb_pastnet.record.weight import names_of
-from tb_pastnet.torch.module_audit import audit_of
+from tb_pastnet.torch.module_audit import ModuleAudit
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
-from tb_pastnet.torch.pruned_masks import masks_in
+from tb_pastnet.torch.pruned_masks import PrunedMasks
 from tb_pastnet.torch.spread import SpreadSource, is_sharded, measures_of
 from tb_pastnet.torch.torch_source import TorchSource
 
@@ -133,22 +133,24 @@ class Recorder(Recording):
             check_alike(budget, on_violation, masks, kept)
             own = Schedule(every, past, initial_step)
             spread = measures_of(model, recorded, self._steps, own, failures, audit=audit)
-            self._spread, audited = spread, spread.audit
+            self._spread = spread
+            audited = None if spread.audited is None else spread.audited.audit
             source = SpreadSource(recorded, self._steps, spread)
             start = spread.agree(every, past, initial_step, audit)
         else:
             source = TorchSource(recorded, self._steps)
             self._declare(masks, kept)
             if audit and source.writes:
-                audited = audit_of(recorded.weights, self._steps, failures, self._declared)
+                held = ModuleAudit(recorded.weights, self._steps, failures)
+                audited = Audit(held, lambda: self._declared)
             start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(
                 f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
                 f"set: add it to a group, or freeze it"
             )
-        table = masks_in(recorded.weights, self._declared)
-        tracker = MaskTracker(recorded.weights, table, audited, lambda: start, failures)
+        masked = PrunedMasks(recorded.weights, self._declared)
+        tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         wishes = None, on_violation, log, exit_timeout
         super().__init__(logdir, source, schedule, tracker, failures, *wishes)
         self._steps.listen(self._see_before)

@@ -21,11 +21,11 @@ from tb_pastnet.record.spread.audit import SpreadAudit
 from tb_pastnet.record.spread.gathering import SpreadMeasures
 from tb_pastnet.record.spread.parts import Part, RankGroup, part_of
 from tb_pastnet.record.weight import Network
-from tb_pastnet.torch.module_audit import ModuleAudit, ModuleCauses
+from tb_pastnet.torch.module_audit import ModuleAudit
 from tb_pastnet.torch.module_tensors import is_spread, local_of, reshard
 from tb_pastnet.torch.module_weights import TorchWeight
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps
-from tb_pastnet.torch.torch_source import TensorSource, TorchSource, process_and_count
+from tb_pastnet.torch.torch_source import TensorSource, TorchSource
 
 PATIENCE = timedelta(minutes=5)
 """The time that a rank waits for the others; then it stops recording, and training continues."""
@@ -35,7 +35,7 @@ class Ranks(RankGroup):
     """Our own process group in CPU memory, separate from the collectives of the training."""
 
     def __init__(self) -> None:
-        self.count = dist.get_world_size()
+        self.count, self.first = dist.get_world_size(), dist.get_rank() == 0
         self._group: Any = dist.new_group(backend="gloo", timeout=PATIENCE)
 
     def all(self, item: Any) -> list[Any]:
@@ -87,19 +87,17 @@ def measures_of(
     audit: bool,
 ) -> SpreadMeasures:
     """Measures the rows of this rank, and gathers those of all. Call it on each rank."""
-    ranks, first, settle = Ranks(), process_and_count()[0] == 0, partial(reshard, module)
-    parts = parts_of(network.weights, ranks.count, first=first)
+    ranks, settle = Ranks(), partial(reshard, module)
+    parts = parts_of(network.weights, ranks.count, first=ranks.first)
     own = TensorSource(Network(tuple(part.weight for part in parts.values()), (), (), ()))
     audited = None
     if audit:
         held = [each for each in network.weights if not (each.statistic or each.entry.computed)]
         own_held = [each for each in held if each.name in parts and parts[each.name].channels.size]
         statistics = [each for each in network.weights if each.statistic]
-        flags = ModuleAudit([*own_held, *statistics], ModuleCauses(steps), failures)
+        flags = ModuleAudit([*own_held, *statistics], steps, failures)
         audited = SpreadAudit(flags, held, parts, settle, failures)
-    return SpreadMeasures(
-        network, own, parts, ranks, schedule, audited, failures, settle=settle, writes=first
-    )
+    return SpreadMeasures(network, own, parts, ranks, schedule, audited, failures, settle=settle)
 
 
 def is_sharded(weight: TorchWeight) -> bool:

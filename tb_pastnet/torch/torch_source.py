@@ -37,7 +37,7 @@ class TorchSource(TensorSource):
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, if it is the same."""
         trained = self._steps.all(self._weights).values()
-        rates = {*map(rate_of, {id(group): group for _, group, _ in trained}.values())}
+        rates = {rate_of(group) for _, group, _ in trained}
         return rates.pop() if len(rates) == 1 else UNKNOWN
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:

@@ -15,9 +15,10 @@ from tb_pastnet.record.source import Ints
 
 
 class RankGroup(Protocol):
-    """All ranks of a training, in any framework. Each takes part in each call."""
+    """All ranks of a training, each of which takes part in each call; `first` is that of rank 0."""
 
     count: int
+    first: bool
 
     def all(self, item: Any) -> list[Any]:
         """The items of all ranks, in their order, on each rank."""

@@ -1,8 +1,7 @@
 """Which leaves are recorded, and the channel axes of real layers.
 
-A perturbed channel of a weight moves that channel of the output.
-
-What each layer computes is asked of the framework itself; what a channel of a weight is, of us.
+A perturbed channel of a weight moves that channel of the output. What each layer computes is asked
+of the framework itself; what a channel of a weight is, of us.
 """
 
 from __future__ import annotations
