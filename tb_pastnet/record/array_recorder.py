@@ -55,7 +55,7 @@ class ArrayWeight(Weight):
 
 
 class RatedSource(ArraySource):
-    """Arrays with a learning rate that is passed in."""
+    """Arrays with a learning rate that is passed in, once or for a step: then `given`."""
 
     def __init__(
         self,
@@ -67,12 +67,15 @@ class RatedSource(ArraySource):
     ) -> None:
         check_rate(rate)
         self._rate = rate
+        self.given: Any = None
         self.packages = packages
         super().__init__(network, process, processes)
 
     def learning_rate(self, step: int) -> float:
         """See `Source`."""
-        rate = self._rate(step) if callable(self._rate) else self._rate
+        rate = self.given
+        if rate is None:
+            rate = self._rate(step) if callable(self._rate) else self._rate
         return float("nan") if rate is None else float(rate)
 
 
@@ -86,6 +89,8 @@ class _DeclaredAudit(ArrayAudit):
 
 class ArrayRecorder(Recording):
     """A `Recording` of arrays with declared masks; `wishes` are its optional arguments."""
+
+    _source: RatedSource
 
     def __init__(
         self,
