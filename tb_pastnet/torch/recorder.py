@@ -124,7 +124,7 @@ class Recorder(Recording):
         schedule = Schedule(every, past, initial_step, budget)
         recorded = network_of(model, variables, channel_axis, follows)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
-        self._declared = declared_table(recorded.weights)
+        self._declared = declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
         self._spread: SpreadMeasures | None = None
         source: TorchSource
@@ -142,14 +142,14 @@ class Recorder(Recording):
             self._declare(masks, kept)
             if audit and source.writes:
                 held = ModuleAudit(recorded.weights, self._steps, failures)
-                audited = Audit(held, lambda: self._declared)
+                audited = Audit(held, lambda: declared)
             start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(
                 f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
                 f"set: add it to a group, or freeze it"
             )
-        masked = PrunedMasks(recorded.weights, self._declared)
+        masked = PrunedMasks(recorded.weights, declared)
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         wishes = None, on_violation, log, exit_timeout
         super().__init__(logdir, source, schedule, tracker, failures, *wishes)
