@@ -55,7 +55,7 @@ class ArrayWeight(Weight):
 
 
 class RatedSource(ArraySource):
-    """Arrays with a learning rate that is passed in, once or for a step: then `given`."""
+    """Arrays with a learning rate that is passed in; `given` is that of a single step instead."""
 
     def __init__(
         self,

@@ -93,9 +93,9 @@ def measures_of(
     audited = None
     if audit:
         held = [each for each in network.weights if not (each.statistic or each.entry.computed)]
-        own_held = [each for each in held if each.name in parts and parts[each.name].channels.size]
-        statistics = [each for each in network.weights if each.statistic]
-        flags = ModuleAudit([*own_held, *statistics], steps, failures)
+        here = {name for name, part in parts.items() if part.channels.size}
+        looked_at = [each for each in network.weights if each.statistic or each.name in here]
+        flags = ModuleAudit(looked_at, steps, failures)
         audited = SpreadAudit(flags, held, parts, settle, failures)
     return SpreadMeasures(network, own, parts, ranks, schedule, audited, failures, settle=settle)
 
