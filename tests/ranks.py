@@ -35,10 +35,10 @@ class Meeting:
 
 
 class ThreadRanks:
-    """One of them: see `tb_pastnet.record.spread.rank_group`."""
+    """One of them: see `RankGroup` in `tb_pastnet.record.spread.parts`."""
 
     def __init__(self, meeting: Meeting, rank: int) -> None:
-        self.count = len(meeting.items)
+        self.count, self.first = len(meeting.items), rank == 0
         self._meeting, self._rank = meeting, rank
 
     def all(self, item: Any) -> list[Any]:
@@ -104,7 +104,6 @@ class Rank:
             self.audit,
             self.failures,
             settle=lambda: None,
-            writes=rank == 0,
         )
 
     def give(self, values: dict[str, Any]) -> None:

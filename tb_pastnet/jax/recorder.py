@@ -9,10 +9,9 @@ from typing import Any
 import jax
 
 from tb_pastnet.core.arguments import answered
-from tb_pastnet.core.checks import check_rate
-from tb_pastnet.jax.recorded_leaves import AxisOverrides, network_of
+from tb_pastnet.jax.leaf_weights import AxisOverrides, network_of
 from tb_pastnet.jax.state_causes import StateCauses
-from tb_pastnet.jax.tree import Tree, by_name, leaves
+from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
 from tb_pastnet.record.overhead_timer import OUTSIDE
@@ -110,21 +109,17 @@ class Recorder(ArrayRecorder):
     ) -> None:
         schedule = Schedule(every, past, initial_step, budget)
         self._tree = Tree(params)
-        check_rate(learning_rate)
-        self._rate = learning_rate
-        self._given_rate: Any = None
-        self._causes = StateCauses(leaf.name for leaf in leaves(params))
-        with self._tree.seen(params), self._causes.given(opt_state):
+        with self._tree.seen(params, opt_state):
             network = network_of(params, self._tree, variables, channel_axis, follows)
             packages = ("jax", "flax", "optax")
             processes = jax.process_index(), jax.process_count()
             super().__init__(
                 logdir,
-                RatedSource(network, self._rate_of, packages, *processes),
+                RatedSource(network, learning_rate, packages, *processes),
                 schedule,
                 by_name(params, masks, "masks"),
                 by_name(params, kept, "kept"),
-                causes=self._causes,
+                causes=StateCauses(self._tree),
                 audit=audit,
                 on_violation=on_violation,
                 log=log,
@@ -146,10 +141,10 @@ class Recorder(ArrayRecorder):
             opt_state: the current optimizer state, for finding the causes of violations. None: from
                 the numbers only.
         """
-        with self._tree.seen(params), self._causes.given(opt_state):
-            self._given_rate = learning_rate
+        with self._tree.seen(params, opt_state):
+            self._source.given = learning_rate
             super().record(step)
-            self._given_rate = None
+            self._source.given = None
 
     def sync(self, params: Any) -> None:  # type: ignore[override]
         """Makes these values the past ones, for `past="epoch"`: call it when an epoch ends."""
@@ -180,14 +175,9 @@ class Recorder(ArrayRecorder):
         Raises:
             InvalidArgument: masks that don't fit the pytree.
         """
-        with self._tree.seen(params), self._causes.given(opt_state):
+        with self._tree.seen(params, opt_state):
             self._declare(by_name(params, masks, "masks"), by_name(params, kept, "kept"))
             self.observe()
 
     def _audit_end(self) -> None:
         """The weights after the last recorded step are unknown."""
-
-    def _rate_of(self, step: int) -> Any:
-        if self._given_rate is not None:
-            return self._given_rate
-        return self._rate(step) if callable(self._rate) else self._rate

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from tb_pastnet.jax.tree import Leaf, leaves
+from tb_pastnet.jax.tree import Tree
 from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Facts
 from tb_pastnet.record.audit.comparison import Ints
@@ -26,20 +24,9 @@ class StateCauses(DecayByNumbers):
     In an optax state these are the arrays whose path ends with that of a leaf, of its shape.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._names = frozenset(names)
-        self._state: Any = None
-        self._leaves: dict[str, list[Leaf]] | None = None
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
         self._begun: dict[str, tuple[Ints, Slots]] = {}
-
-    @contextmanager
-    def given(self, state: Any) -> Iterator[None]:
-        """Reads from this state inside the context; keeps no reference to it."""
-        self._state = state
-        try:
-            yield
-        finally:
-            self._state = self._leaves = None
 
     def begin(self, held: Sequence[HeldArray]) -> None:
         """See `CauseFinder`."""
@@ -50,7 +37,7 @@ class StateCauses(DecayByNumbers):
     def remember(self, held: Iterable[HeldArray]) -> None:
         """See `CauseFinder`. A state that is passed later works as well."""
         missing = [each for each in held if each.name not in self._begun]
-        if self._state is None or not missing:
+        if self._tree.state is None or not missing:
             return
         for each in missing:
             positions = sampled(each.flags())
@@ -59,15 +46,18 @@ class StateCauses(DecayByNumbers):
     def facts(self, held: HeldArray, channels: Ints) -> Facts:
         """See `CauseFinder`."""
         facts = super().facts(held, channels)
-        if self._state is None or held.name not in self._begun:
+        if self._tree.state is None or held.name not in self._begun:
             return facts
         positions, begun = self._begun[held.name]
         current = self._slots(held, positions)
-        others = bool(self._of_names())
         # No optax update respects weights that are only declared as held.
-        facts = replace(facts, held_by=DECLARED, updates=1, stateless=others and not current)
-        slots = {name: (begun[name], slot) for name, slot in current.items() if name in begun}
-        return replace(facts, slots=slots)
+        return replace(
+            facts,
+            held_by=DECLARED,
+            updates=1,
+            stateless=bool(self._tree.slots()) and not current,
+            slots={name: (begun[name], slot) for name, slot in current.items() if name in begun},
+        )
 
     def _slots(self, held: HeldArray, positions: Ints) -> Slots:
         shape = held.weight.shape
@@ -75,18 +65,6 @@ class StateCauses(DecayByNumbers):
             leaf.name.removesuffix(held.name): np.array(
                 np.asarray(leaf.value).reshape(-1)[positions]
             )
-            for leaf in self._of_names().get(held.name, ())
+            for leaf in self._tree.slots().get(held.name, ())
             if np.shape(leaf.value) == shape
         }
-
-    def _of_names(self) -> dict[str, list[Leaf]]:
-        """The arrays of the state, by the longest name that their path ends with; else by ""."""
-        if self._leaves is None:
-            self._leaves = {}
-            for leaf in leaves(self._state):
-                parts = leaf.name.split("/")
-                ends = ("/".join(parts[start:]) for start in range(len(parts)))
-                name = next((end for end in ends if end in self._names), "")
-                if np.ndim(leaf.value):
-                    self._leaves.setdefault(name, []).append(leaf)
-        return self._leaves

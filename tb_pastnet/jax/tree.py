@@ -1,4 +1,4 @@
-"""The pytree of a network: its leaves by path, at the recorded step."""
+"""What a step passes: the pytree of a network, its leaves by path, and the optimizer state."""
 
 from __future__ import annotations
 
@@ -39,24 +39,28 @@ class Tree:
 
     Attributes:
         training: a context for waiting until the values are computed, which counts as training.
+        state: the optimizer state, while a step passes it.
     """
 
     def __init__(self, params: Any) -> None:
         flat, self._structure = jax.tree_util.tree_flatten_with_path(params)
         self._paths = [path for path, _ in flat]
         self._forms = [_form(value) for _, value in flat]
+        self._names = frozenset(leaf.name for leaf in leaves(params))
         self._params: Any = None
         self._values: Sequence[Any] | None = None
+        self.state: Any = None
+        self._slots: dict[str, list[Leaf]] | None = None
         self.training: AbstractContextManager[Any] = nullcontext()
 
     @contextmanager
-    def seen(self, params: Any) -> Iterator[None]:
+    def seen(self, params: Any, state: Any = None) -> Iterator[None]:
         """Reads from these inside the context."""
-        self._params = params
+        self._params, self.state = params, state
         try:
             yield
         finally:
-            self._params = self._values = None
+            self._params = self._values = self.state = self._slots = None
 
     def read(self, number: int) -> Array:
         """The values of a leaf: a view if they are in this machine's memory.
@@ -68,11 +72,23 @@ class Tree:
         value = self._values[number]
         if _form(value) != self._forms[number]:
             raise InvalidArgument(
-                f"Could not read {names([self._paths[number]])[0]!r}: expected "
+                f"Could not read {name_of(self._paths[number])!r}: expected "
                 f"{self._forms[number]}, got {_form(value)}. Make a new Recorder where a network "
                 f"changes."
             )
         return np.asarray(value)
+
+    def slots(self) -> dict[str, list[Leaf]]:
+        """The arrays of the state, by the longest name that their path ends with; else by ""."""
+        if self._slots is None:
+            self._slots = {}
+            for leaf in leaves(self.state):
+                parts = leaf.name.split("/")
+                ends = ("/".join(parts[start:]) for start in range(len(parts)))
+                name = next((end for end in ends if end in self._names), "")
+                if np.ndim(leaf.value):
+                    self._slots.setdefault(name, []).append(leaf)
+        return self._slots
 
     def _flat(self, params: Any) -> list[Any]:
         values: list[Any]
@@ -80,7 +96,7 @@ class Tree:
         if structure != self._structure:
             paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(params)[0]]
             if paths != self._paths:
-                raise InvalidArgument(_changed(names(self._paths), names(paths)))
+                raise InvalidArgument(_changed(self._paths, paths))
             # Another setting that isn't a leaf, such as that of a dropout.
             self._structure = structure
         with self.training:
@@ -101,7 +117,7 @@ def leaves(params: Any) -> list[Leaf]:
 
 
 def _leaf(root: Any, number: int, path: Sequence[Any], value: Any) -> Leaf:
-    name = names([path])[0]
+    name = name_of(path)
     if not path:
         return Leaf(number, name, value, (), None)
     nodes = _nodes(root, path)
@@ -119,12 +135,9 @@ def _order(key: Any, number: int) -> list[Any]:
     return [int(part) if odd % 2 else part for odd, part in enumerate(parts)]
 
 
-def names(paths: Sequence[Any]) -> list[str]:
-    """Paths as names with "/"; the root itself is called "params"."""
-    return [
-        jax.tree_util.keystr(path, simple=True, separator="/") if path else "params"
-        for path in paths
-    ]
+def name_of(path: Sequence[Any]) -> str:
+    """A path as a name with "/"; the root itself is called "params"."""
+    return jax.tree_util.keystr(tuple(path), simple=True, separator="/") if path else "params"
 
 
 def by_name(params: Any, masks: Any, word: str) -> dict[str, Any]:
@@ -166,10 +179,10 @@ def _form(value: Any) -> str:
     return f"{getattr(value, 'dtype', type(value).__name__)}{list(np.shape(value))}"
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> str:
-    gone, added = (sorted({*a} - {*b})[:3] for a, b in ((old, new), (new, old)))
-    words = zip(("without", "with"), (gone, added), strict=True)
-    got = [f"{word} {', '.join(each)}" for word, each in words if each]
+def _changed(old: Sequence[Any], new: Sequence[Any]) -> str:
+    former, current = ({name_of(path) for path in paths} for paths in (old, new))
+    words = (("without", former - current), ("with", current - former))
+    got = [f"{word} {', '.join(sorted(names)[:3])}" for word, names in words if names]
     return (
         f"Could not read the weights: expected the {len(old)} leaves of the Recorder's params, got "
         f"{len(new)}, {' and '.join(got) or 'in another order'}. Make a new Recorder if the "

@@ -10,15 +10,13 @@ import numpy as np
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.checks import check_rate
-from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
 from tb_pastnet.record.audit.freeze_audit import Audit, CauseFinder
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
-from tb_pastnet.record.scalars import LogFunction
+from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network, Weight
@@ -57,11 +55,7 @@ class ArrayWeight(Weight):
 
 
 class RatedSource(ArraySource):
-    """Arrays with a learning rate that is passed in."""
-
-    # Plain attributes instead of the properties of `Source`.
-    writes = True
-    workers = 1
+    """Arrays with a learning rate that is passed in; `given` is that of a single step instead."""
 
     def __init__(
         self,
@@ -73,23 +67,22 @@ class RatedSource(ArraySource):
     ) -> None:
         check_rate(rate)
         self._rate = rate
+        self.given: Any = None
         self.packages = packages
-        self.writes, self.workers = process == 0, processes
-        super().__init__(network)
-
-    def copy(self, number: int) -> None:
-        """See `Source`. If another process writes, nothing is kept."""
-        if self.writes:
-            super().copy(number)
+        super().__init__(network, process, processes)
 
     def learning_rate(self, step: int) -> float:
         """See `Source`."""
-        rate = self._rate(step) if callable(self._rate) else self._rate
+        rate = self.given
+        if rate is None:
+            rate = self._rate(step) if callable(self._rate) else self._rate
         return float("nan") if rate is None else float(rate)
 
 
 class ArrayRecorder(Recording):
-    """A `Recording` of weights that are arrays, with masks that are declared."""
+    """A `Recording` of arrays with declared masks; `wishes` are its optional arguments."""
+
+    _source: RatedSource
 
     def __init__(
         self,
@@ -100,32 +93,20 @@ class ArrayRecorder(Recording):
         kept: Declared,
         *,
         causes: CauseFinder | None = None,
-        audit: bool = True,
-        on_violation: Wish = LOG,
-        log: LogFunction | None = None,
-        exit_timeout: float = EXIT_TIMEOUT,
+        audit: bool,
+        **wishes: Any,
     ) -> None:
-        self._table = declared_table(source.network.weights)
+        weights, failures = source.network.weights, Failures()
+        self._table = table = declared_table(weights)
         self._declare(masks, kept)
-        table, start = self._table, source.network.origin() if source.writes else ""
-        audited = None
-        if audit and source.writes:
-            held = ArrayAudit(source.network.weights, causes or DecayByNumbers())
-            audited = Audit(held, lambda: table)
-        failures = Failures()
-        tracker = MaskTracker(
-            source.network.weights, lambda: table, audited, lambda: start, failures
-        )
-        super().__init__(
-            logdir,
-            source,
-            schedule,
-            tracker,
-            failures,
-            on_violation=on_violation,
-            log=log,
-            exit_timeout=exit_timeout,
-        )
+        start, audited = "", None
+        if source.writes:
+            start = source.network.origin()
+            if audit:
+                held = ArrayAudit(weights, causes or DecayByNumbers())
+                audited = Audit(held, lambda: table)
+        tracker = MaskTracker(weights, lambda: table, audited, lambda: start, failures)
+        super().__init__(logdir, source, schedule, tracker, failures, **wishes)
 
     def _declare(self, masks: Declared, kept: Declared) -> None:
         """Sets what updates may change, and what is kept; other weights stay as they are."""

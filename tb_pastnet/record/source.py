@@ -51,18 +51,19 @@ class Source(ABC):
     packages: Sequence[str] = ()
     """The framework's distributions: a log stores their versions."""
 
-    def __init__(self, network: Network[Weight]) -> None:
+    def __init__(self, network: Network[Weight], process: int = 0, processes: int = 1) -> None:
         self.network = network
+        self._process, self._processes = process, processes
 
     @property
     def writes(self) -> bool:
-        """Whether this process writes the log: one of those that train the same network does."""
-        return True
+        """Whether this process writes the log: the first of those that train the same network."""
+        return self._process == 0
 
     @property
     def workers(self) -> int:
         """How many processes train the same network."""
-        return 1
+        return self._processes
 
     def trainable(self) -> Sequence[bool]:
         """For each weight, whether the framework's own flags let it change, or it follows."""
@@ -111,8 +112,8 @@ class ArraySource(Source):
     if it is installed; others one by one. Views of them are released at once.
     """
 
-    def __init__(self, network: Network[Weight]) -> None:
-        super().__init__(network)
+    def __init__(self, network: Network[Weight], process: int = 0, processes: int = 1) -> None:
+        super().__init__(network, process, processes)
         self._kernels = numba_kernels("NumPy") or plain_kernels
         stacks: dict[Any, list[int]] = {}
         rest: list[int] = []
@@ -136,7 +137,9 @@ class ArraySource(Source):
         self.copy(0)
 
     def copy(self, number: int) -> None:
-        """See `Source`."""
+        """See `Source`. If another process writes, nothing is kept."""
+        if not self.writes:
+            return
         if number not in self._copies:
             self._copies[number] = self._new_copies()
             return

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from transformers import TrainerCallback
 
 from tb_pastnet.core.arguments import answered
-from tb_pastnet.torch.recorder import Recorder, check_settings
+from tb_pastnet.torch.recorder import RecordingCallback
 
 
 @answered
-class HuggingFaceCallback(TrainerCallback):
+class HuggingFaceCallback(RecordingCallback, TrainerCallback):
     """Records a training of `transformers.Trainer`, by its `state.global_step`.
 
     A training that resumes from a checkpoint continues its log, too.
@@ -32,11 +31,6 @@ class HuggingFaceCallback(TrainerCallback):
         True
     """
 
-    def __init__(self, logdir: str | os.PathLike[str], **settings: Any) -> None:
-        self.recorder: Recorder | None = None
-        check_settings("HuggingFaceCallback", settings)
-        self._logdir, self._settings = logdir, settings
-
     def on_train_begin(
         self,
         args: Any,
@@ -47,21 +41,12 @@ class HuggingFaceCallback(TrainerCallback):
         **_: object,
     ) -> None:
         """Begins a log, or a new lineage."""
-        self.on_train_end(args, state, control)  # of a training that was interrupted
-        step = state.global_step
-        self.recorder = Recorder(
-            self._logdir, model, optimizer, initial_step=step, **self._settings
-        )
-        self.recorder.expect_end(state.max_steps)
+        self._begin(model, optimizer, state.global_step, state.max_steps)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: object) -> None:
         """Makes a record if one is due."""
-        if self.recorder is not None:
-            self.recorder.record(state.global_step)
-            control.should_training_stop |= self.recorder.alerts.stops
+        control.should_training_stop |= self._record(state.global_step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: object) -> None:
         """Closes the log."""
-        recorder, self.recorder = self.recorder, None
-        if recorder is not None:
-            recorder.close()
+        self._end()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 from typing import Any
 
 try:
@@ -12,11 +10,11 @@ except ModuleNotFoundError:  # the package by its older name
     from pytorch_lightning import Callback
 
 from tb_pastnet.core.arguments import answered
-from tb_pastnet.torch.recorder import Recorder, check_settings
+from tb_pastnet.torch.recorder import RecordingCallback
 
 
 @answered
-class LightningCallback(Callback):
+class LightningCallback(RecordingCallback, Callback):
     """Records a training of Lightning's Trainer, by its `global_step`, like its loggers.
 
     That is the number of all optimizers' steps: batches that only accumulate a gradient don't
@@ -37,29 +35,15 @@ class LightningCallback(Callback):
         True
     """
 
-    def __init__(self, logdir: str | os.PathLike[str], **settings: Any) -> None:
-        super().__init__()
-        self.recorder: Recorder | None = None
-        check_settings("LightningCallback", settings)
-        self._logdir, self._settings = logdir, settings
-
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begins a log, or a new lineage."""
-        step, optimizers = trainer.global_step, trainer.optimizers
-        self.recorder = Recorder(
-            self._logdir, pl_module, optimizers, initial_step=step, **self._settings
-        )
-        if math.isfinite(trainer.estimated_stepping_batches):
-            self.recorder.expect_end(int(trainer.estimated_stepping_batches))
+        end = trainer.estimated_stepping_batches
+        self._begin(pl_module, trainer.optimizers, trainer.global_step, end)
 
     def on_train_batch_end(self, trainer: Any, *_: object) -> None:
         """Makes a record if one is due."""
-        if self.recorder is not None:
-            self.recorder.record(trainer.global_step)
-            trainer.should_stop = trainer.should_stop or self.recorder.alerts.stops
+        trainer.should_stop |= self._record(trainer.global_step)
 
     def teardown(self, *_: object, **__: object) -> None:
         """Closes the log, even after an exception."""
-        recorder, self.recorder = self.recorder, None
-        if recorder is not None:
-            recorder.close()
+        self._end()

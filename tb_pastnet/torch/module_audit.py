@@ -7,8 +7,8 @@ Optimizers of torch ignore the flag: they continue as long as a gradient is left
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
 from tb_pastnet.record.audit.comparison import Ints
-from tb_pastnet.record.audit.freeze_audit import Audit, Held
+from tb_pastnet.record.audit.freeze_audit import Held
 from tb_pastnet.record.audit.optimizer_facts import (
     SAMPLE,
     OptimizerCauses,
@@ -25,8 +25,7 @@ from tb_pastnet.record.audit.optimizer_facts import (
     TrainingFacts,
 )
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.torch.module_tensor import local_of
+from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
 
@@ -34,41 +33,30 @@ _BETAS = ("momentum", "alpha", "rho")
 """Factors of groups by which slots decay, besides betas."""
 
 
-def audit_of(
-    weights: Sequence[TorchWeight],
-    steps: OptimizerSteps,
-    failures: Failures,
-    declared: MaskTable | None = None,
-) -> Audit:
-    """Starts auditing some weights. Weights computed by a parametrization move with its parts."""
-    own = [weight for weight in weights if not weight.entry.computed]
-    return Audit(ModuleAudit(own, ModuleCauses(steps), failures), lambda: declared)
-
-
 class ModuleAudit(ArrayAudit):
-    """Reads flags at each step, quickly; notes which statistics move in frozen layers."""
+    """Reads flags at each step, quickly; notes which statistics move in frozen layers.
+
+    Weights computed by a parametrization move with its parts, and aren't held.
+    """
 
     def __init__(
-        self, weights: Sequence[TorchWeight], causes: OptimizerCauses, failures: Failures
+        self, weights: Iterable[TorchWeight], steps: OptimizerSteps, failures: Failures
     ) -> None:
-        super().__init__(weights, causes)
+        weights = [weight for weight in weights if not weight.entry.computed]
+        super().__init__(weights, ModuleCauses(steps))
         self._parameters: list[torch.Tensor] = []
         self._statistics = {each.layer: each.entry.owner for each in weights if each.statistic}
         self._failures = failures
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`."""
-        self.note_statistics()
-        return super().moved(held)
-
-    def note_statistics(self) -> None:
-        """Counts statistics that move in frozen layers."""
         moving = [repr(layer) for layer, owner in self._statistics.items() if _is_frozen(owner)]
         if moving:
             self._failures.add(
                 f"{MOVING_STATISTICS}, e.g. {', '.join(moving[:3])}: call eval() on these layers "
                 "to stop that"
             )
+        return super().moved(held)
 
     def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""
@@ -127,10 +115,13 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
             self._look(held, by_optimizer=made)
 
     def _look(self, held: Any, *, by_optimizer: bool = False) -> None:
-        """Counts writes of partly held weights, except for those of optimizers."""
+        """Counts writes that no optimizer made."""
         name, stored = held.name, held.weight.entry.stored
-        now = id(stored), stored._version, 0
-        self._assigned[name] += now != self._written.get(name, now) and not by_optimizer
+        updates = self._steps.with_gradient[name] if held.flagged else 0
+        now = id(stored), stored._version, updates
+        written = self._written.get(name, now)
+        self._left[name] = updates > written[2]
+        self._assigned[name] += now != written and not (by_optimizer or self._left[name])
         self._written[name] = now
 
     def optimizers(self) -> Callable[[Any], _TorchOptimizerFacts | None]:
@@ -145,54 +136,48 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
     def assigned(self, held: Any) -> int:
         """See `TrainingFacts`: writes in place, or of another tensor, while no gradient was left.
 
-        Each call also returns whether one was, in an update since the previous call.
+        Each call also notes whether one was, in an update since the previous call.
         """
-        name, stored = held.name, held.weight.entry.stored
-        if not held.flagged:
-            self._partly[name] = held
-            self._look(held)
-            return self._assigned[name]
-        self._partly.pop(name, None)
-        self._steps.held[name] = held.weight
-        now = id(stored), stored._version, self._steps.with_gradient[name]
-        written = self._written.get(name, now)
-        self._left[name] = now[2] > written[2]
-        self._assigned[name] += now != written and not self._left[name]
-        self._written[name] = now
-        return self._assigned[name]
+        if held.flagged:
+            self._partly.pop(held.name, None)
+            self._steps.held[held.name] = held.weight
+        else:
+            self._partly[held.name] = held
+        self._look(held)
+        return self._assigned[held.name]
 
 
+@dataclass
 class _TorchOptimizerFacts(OptimizerFacts):
     """The facts of one group of an optimizer."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, group: Group, steps: Steps) -> None:
-        self.optimizer = optimizer
-        self._group = group
-        self._steps = steps
+    optimizer: torch.optim.Optimizer
+    group: Group
+    steps: Steps
 
     @property
     def updates(self) -> int:
-        return self._steps.count
+        return self.steps.count
 
     @property
     def rate(self) -> float:
-        return rate_of(self._group)
+        return rate_of(self.group)
 
     @property
     def schedule(self) -> Callable[[int], float]:
         groups = [id(group) for group in self.optimizer.param_groups]
-        number, rates = groups.index(id(self._group)), self._steps.rates
-        first = self._steps.count - len(rates)
+        number, rates = groups.index(id(self.group)), self.steps.rates
+        first = self.steps.count - len(rates)
         # Before a group was added it had no rate.
         return lambda update: (*rates[update - first], *[0.0] * len(groups))[number]
 
     @property
     def betas(self) -> list[float]:
-        values = [self._group.get(name) for name in _BETAS]
-        return [float(beta) for beta in (*values, *self._group.get("betas", ())) if beta]
+        values = [self.group.get(name) for name in _BETAS]
+        return [float(beta) for beta in (*values, *self.group.get("betas", ())) if beta]
 
     def decay(self, held: Held) -> float:
-        return float(self._group.get("weight_decay") or 0)
+        return float(self.group.get("weight_decay") or 0)
 
     def slots(self, held: Any, positions: Ints) -> dict[str, Array]:
         stored, chosen = held.weight.entry.stored, torch.from_numpy(positions)

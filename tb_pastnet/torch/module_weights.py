@@ -13,10 +13,10 @@ from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.weight import Array, Network, Weight
-from tb_pastnet.torch.module_tensor import ModuleTensor, is_spread, local_of
-from tb_pastnet.torch.modules import kinds_of, tensors_of
+from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
 
-AxisOverrides = Mapping[Any, int | tuple[int, ...]]
+Axis = int | tuple[int, ...]
+AxisOverrides = Mapping[Any, Axis]
 
 _OF_LAYER = re.compile(r"_l\d+(_reverse)?$")
 """The suffixes of weight names for each layer and direction of an RNN."""
@@ -25,23 +25,24 @@ _OF_LAYER = re.compile(r"_l\d+(_reverse)?$")
 class TorchWeight(Weight):
     """A parameter or a buffer of a module."""
 
-    def __init__(
-        self, entry: ModuleTensor, axis: ChannelAxis, dtype: str, *, follows: bool = False
-    ) -> None:
+    def __init__(self, entry: ModuleTensor, axis: Axis | None, *, follows: bool) -> None:
         owner, key = entry.part_of
         layer = entry.layer.removesuffix(f"parametrizations/{key}").rstrip("/")
+        # A parametrization may return another shape than the stored one.
+        value = entry.value()
+        shape = tuple(value.shape)
         super().__init__(
             entry.name,
-            axis.shape,
-            dtype,
-            axis,
+            shape,
+            str(value.dtype).removeprefix("torch."),
+            _axis(entry, shape) if axis is None else explicit_axis(axis, shape, entry.name),
             layer=layer,
             own_name=entry.name.removeprefix(f"{layer}/"),
             kind=next(iter(kinds_of(owner)), "").rpartition(".")[2],
             statistic=entry.statistic,
             follows=follows,
             aliases=entry.paths,
-            handles=_handles(entry),
+            handles=entry.handles,
         )
         self.entry = self.variable = entry
 
@@ -95,35 +96,32 @@ def network_of(
                 f"Could not record {shown}: expected a different name for each tensor, got two of "
                 f"the name {entry.name!r}. Rename the module that has '/' in its name."
             )
-    names = Names({name: _called(entry) for name, entry in usable.items()})
+    names = Names(
+        {
+            name: Called(tuple(entry.stored.shape), entry.paths, entry.handles)
+            for name, entry in usable.items()
+        }
+    )
     moved = names.following(spelled(follows))
     axes = names.keyed(spelled(channel_axes), "channel_axis")
     weights = [
-        _weight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
+        TorchWeight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
     ]
     wanted = None if variables is None else spelled(variables)
     return Network.of(weights, wanted, skipped=skipped, shown=shown)
 
 
-def _weight(
-    entry: ModuleTensor, override: int | tuple[int, ...] | None, *, follows: bool
-) -> TorchWeight:
-    # A parametrization may return another shape than the stored one.
-    value = entry.value()
-    shape, (owner, key) = tuple(value.shape), entry.part_of
-    if override is not None:
-        axis = explicit_axis(override, shape, entry.name)
-    else:
-        heads = getattr(entry.parent, "num_heads", 1)
-        axis = channel_axis(
-            kinds_of(owner),
-            _OF_LAYER.sub("", key),
-            shape,
-            parent_types=kinds_of(entry.parent),
-            layer_name=entry.layer.rpartition("/")[2],
-            parts=getattr(owner, "groups", getattr(owner, "num_heads", heads)),
-        )
-    return TorchWeight(entry, axis, str(value.dtype).removeprefix("torch."), follows=follows)
+def _axis(entry: ModuleTensor, shape: tuple[int, ...]) -> ChannelAxis:
+    owner, key = entry.part_of
+    heads = getattr(entry.parent, "num_heads", 1)
+    return channel_axis(
+        kinds_of(owner),
+        _OF_LAYER.sub("", key),
+        shape,
+        parent_types=kinds_of(entry.parent),
+        layer_name=entry.layer.rpartition("/")[2],
+        parts=getattr(owner, "groups", getattr(owner, "num_heads", heads)),
+    )
 
 
 def _unusable(entry: ModuleTensor) -> str | None:
@@ -138,14 +136,6 @@ def _unusable(entry: ModuleTensor) -> str | None:
     if hasattr(local, "__tensor_flatten__"):
         return f"it is a {type(local).__name__}, whose values are in other tensors"
     return None if tensor.numel() else "it has no elements"
-
-
-def _called(entry: ModuleTensor) -> Called:
-    return Called(tuple(entry.stored.shape), entry.paths, _handles(entry))
-
-
-def _handles(entry: ModuleTensor) -> tuple[object, ...]:
-    return (*entry.around, entry.stored)
 
 
 def spelled(wanted: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch.optim.optimizer import (
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.audit.causes import MOST_UPDATES
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.torch.module_weights import TorchWeight
 
 Group = Mapping[str, Any]
@@ -48,10 +48,8 @@ class OptimizerSteps:
     ) -> None:
         self._weights = weights
         self._failures = failures
-        # The last is the one that made the latest step.
-        self._known: dict[int, tuple[weakref.ref[Optimizer], Steps]] = {}
-        for optimizer in given:
-            self._known[id(optimizer)] = weakref.ref(optimizer), Steps()
+        # Those that exist; the last is the one that made the latest step.
+        self._trainers = weakref.WeakKeyDictionary({each: Steps() for each in given})
         self._stepped = self.working = False
         # For others, such as wrappers, it isn't certain that the hook is called.
         self._awaited = any(getattr(type(each).step, "hooked", False) for each in given)
@@ -77,7 +75,7 @@ class OptimizerSteps:
         """Names of parameters that need a gradient, but that none of the optimizers trains."""
         own = [each for each in weights if not each.entry.computed and each.entry.trained()]
         trained = self.all(own)
-        return [each.name for each in own if self._known and each.name not in trained]
+        return [each.name for each in own if self._trainers and each.name not in trained]
 
     def all(self, weights: Iterable[TorchWeight]) -> dict[str, tuple[Optimizer, Group, Steps]]:
         """The optimizer, its group and its steps, by the names of trained weights.
@@ -85,24 +83,16 @@ class OptimizerSteps:
         If several optimizers have a weight, the one that made the latest step.
         """
         members: dict[int, tuple[Optimizer, Group, Steps]] = {}
-        for optimizer, steps in self._alive():
+        for optimizer, steps in self._trainers.items():
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     members[id(parameter)] = optimizer, group, steps
         pairs = ((weight.name, members.get(id(weight.entry.stored))) for weight in weights)
         return {name: member for name, member in pairs if member is not None}
 
-    def _alive(self) -> Iterator[tuple[Optimizer, Steps]]:
-        for reference, steps in self._known.values():
-            optimizer = reference()
-            if optimizer is not None:
-                yield optimizer, steps
-
+    @noted("Could not look at held weights before a step")
     def _begin(self, _: Optimizer) -> None:
-        try:
-            self._tell(made=False)
-        except Exception as error:
-            self._failures.add("Could not look at held weights before a step", error)
+        self._tell(made=False)
 
     def _tell(self, *, made: bool) -> None:
         for reference in self._listeners:
@@ -110,21 +100,15 @@ class OptimizerSteps:
             if listen is not None:
                 listen(made)
 
+    @noted("Could not follow a step of an optimizer")
     def _notice(self, optimizer: Optimizer) -> None:
-        try:
-            self._tell(made=True)
-            self._count(optimizer)
-        except Exception as error:
-            self._failures.add("Could not follow a step of an optimizer", error)
-
-    def _count(self, optimizer: Optimizer) -> None:
-        key = id(optimizer)
-        reference, steps = self._known.pop(key, (None, Steps()))
-        if reference is None or reference() is not optimizer:
+        self._tell(made=True)
+        steps = self._trainers.pop(optimizer, None)
+        if steps is None:
             if not self._trains(optimizer):
                 return
-            reference, steps = weakref.ref(optimizer), Steps()
-        self._known[key] = reference, steps
+            steps = Steps()
+        self._trainers[optimizer] = steps
         steps.count += 1
         steps.rates.append([rate_of(group) for group in optimizer.param_groups])
         self._stepped = self.working = True

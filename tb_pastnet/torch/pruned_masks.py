@@ -5,42 +5,31 @@ Masks that a user declares are added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskStorage, MaskTable
 from tb_pastnet.record.weight import Mask
-from tb_pastnet.torch.module_tensor import ModuleTensor
+from tb_pastnet.torch.module_tensors import ModuleTensor
 from tb_pastnet.torch.module_weights import TorchWeight
 
 
-def masks_in(weights: Sequence[TorchWeight], declared: MaskTable) -> Callable[[], MaskTable]:
-    """Returns a function for the current masks of some weights, called at each step."""
-    masks = _PrunedMasks(weights, declared)
-    table = MaskTable(weights, masks)
-
-    def find() -> MaskTable:
-        masks.look()
-        return table
-
-    return find
-
-
-class _PrunedMasks(MaskRegistry):
+class PrunedMasks(MaskRegistry):
     """Masks that torch keeps in buffers, which may appear, change and disappear at any time."""
 
     def __init__(self, weights: Sequence[TorchWeight], declared: MaskTable) -> None:
         super().__init__()
         self._declared = declared
+        self._table = MaskTable(weights, self)
         entries = [weight.entry for weight in weights if not weight.statistic]
         # The place of each mask: it is read at each step.
         self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
         self._seen = [(0, declared.version)]
 
-    def look(self) -> None:
-        """Increments `version` if a mask is another one, or was written."""
+    def table(self) -> MaskTable:
+        """The current ones: `version` grows if a mask is another one, or was written."""
         masks = [
             entry.mask
             for name, owner, entry in self._places
@@ -51,6 +40,7 @@ class _PrunedMasks(MaskRegistry):
         if seen != self._seen:
             self.version += 1
             self._seen = seen
+        return self._table
 
     def of(self, variable: ModuleTensor) -> Any:
         """See `MaskRegistry`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,19 +15,17 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
-from tb_pastnet.record.overhead_timer import metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT
+from tb_pastnet.record.overhead_timer import RECORDS, metered
+from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.spread.gathering import check_alike
-from tb_pastnet.record.spread.spread_recording import SpreadRecording
+from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
 from tb_pastnet.record.weight import names_of
-from tb_pastnet.torch.module_audit import audit_of
+from tb_pastnet.torch.module_audit import ModuleAudit
 from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
-from tb_pastnet.torch.pruned_masks import masks_in
-from tb_pastnet.torch.spread_source import SpreadSource, measures_of
-from tb_pastnet.torch.spread_weights import is_sharded
+from tb_pastnet.torch.pruned_masks import PrunedMasks
+from tb_pastnet.torch.spread import SpreadSource, is_sharded, measures_of
 from tb_pastnet.torch.torch_source import TorchSource
 
 Declared = Mapping[Any, Any]
@@ -34,7 +33,7 @@ Declared = Mapping[Any, Any]
 
 
 @arguments.answered
-class Recorder(SpreadRecording):
+class Recorder(Recording):
     """Records per channel how far a module is from its past values, for the PastNet tab.
 
     After construction nothing here raises into training, waits for the disk, or changes a value:
@@ -125,31 +124,33 @@ class Recorder(SpreadRecording):
         schedule = Schedule(every, past, initial_step, budget)
         recorded = network_of(model, variables, channel_axis, follows)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
-        self._declared = declared_table(recorded.weights)
+        self._declared = declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
-        self._spread = None
+        self._spread: SpreadMeasures | None = None
         source: TorchSource
         audited: Audit | None = None
         if any(map(is_sharded, recorded.weights)):
             check_alike(budget, on_violation, masks, kept)
             own = Schedule(every, past, initial_step)
             spread = measures_of(model, recorded, self._steps, own, failures, audit=audit)
-            self._spread, audited = spread, spread.audit
+            self._spread = spread
+            audited = None if spread.audited is None else spread.audited.audit
             source = SpreadSource(recorded, self._steps, spread)
             start = spread.agree(every, past, initial_step, audit)
         else:
             source = TorchSource(recorded, self._steps)
             self._declare(masks, kept)
             if audit and source.writes:
-                audited = audit_of(recorded.weights, self._steps, failures, self._declared)
+                held = ModuleAudit(recorded.weights, self._steps, failures)
+                audited = Audit(held, lambda: declared)
             start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(
                 f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
                 f"set: add it to a group, or freeze it"
             )
-        table = masks_in(recorded.weights, self._declared)
-        tracker = MaskTracker(recorded.weights, table, audited, lambda: start, failures)
+        masked = PrunedMasks(recorded.weights, declared)
+        tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         wishes = None, on_violation, log, exit_timeout
         super().__init__(logdir, source, schedule, tracker, failures, *wishes)
         self._steps.listen(self._see_before)
@@ -189,8 +190,33 @@ class Recorder(SpreadRecording):
 
     def follow(self, step: int) -> None:
         """See `Recording`. Calls without an update, as when GradScaler skips one, don't count."""
-        if not self._steps.skipped():
-            super().follow(step)
+        if self._steps.skipped():
+            return
+        if self._spread is not None:
+            with self._timer.part(RECORDS):
+                self._spread.follow(int(step))
+        super().follow(step)
+
+    # Other ranks wait for each of these calls.
+    @metered("Could not copy the past values")
+    def sync(self) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.sync()
+        super().sync()
+
+    @metered("Could not begin a new lineage")
+    def restart(self, initial_step: int) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.restart(initial_step)
+        super().restart(initial_step)
+
+    def expect_end(self, step: int) -> None:
+        """See `Recording`."""
+        if self._spread is not None:
+            self._spread.expect_end(step)
+        super().expect_end(step)
 
     def close(self, timeout: float | None = None) -> None:
         """Writes waiting records and the final account. Also runs when the program ends.
@@ -200,9 +226,41 @@ class Recorder(SpreadRecording):
         """
         self._steps.close()
         super().close(timeout)
+        if self._spread is not None:
+            self._spread.leave()
 
 
-def check_settings(shown: str, settings: Mapping[str, Any]) -> None:
-    """Raises UnknownArgument where what a callback hands on isn't an argument of `Recorder`."""
-    given_by_callbacks = ("logdir", "model", "optimizer", "initial_step")
-    arguments.check(shown, settings, arguments.names_of(Recorder, without=given_by_callbacks))
+class RecordingCallback:
+    """The common part of callbacks: a Recorder while a trainer trains.
+
+    Raises UnknownArgument for a setting that isn't an argument of `Recorder`.
+    """
+
+    recorder: Recorder | None = None
+
+    def __init__(self, logdir: str | os.PathLike[str], **settings: Any) -> None:
+        super().__init__()
+        from_trainer = ("logdir", "model", "optimizer", "initial_step")
+        names = arguments.names_of(Recorder, without=from_trainer)
+        arguments.check(type(self).__name__, settings, names)
+        self._logdir, self._settings = logdir, settings
+
+    def _begin(self, model: Any, optimizer: Any, step: int, end: float) -> None:
+        self._end()  # of a training that was interrupted
+        self.recorder = Recorder(
+            self._logdir, model, optimizer, initial_step=step, **self._settings
+        )
+        if math.isfinite(end):
+            self.recorder.expect_end(int(end))
+
+    def _record(self, step: int) -> bool:
+        """Makes a record if one is due; returns whether training should stop."""
+        if self.recorder is None:
+            return False
+        self.recorder.record(step)
+        return self.recorder.alerts.stops
+
+    def _end(self) -> None:
+        recorder, self.recorder = self.recorder, None
+        if recorder is not None:
+            recorder.close()

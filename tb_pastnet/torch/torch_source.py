@@ -8,7 +8,7 @@ import torch
 
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network
-from tb_pastnet.torch.module_tensor import local_of
+from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, rate_of
 
@@ -28,33 +28,16 @@ class TorchSource(TensorSource):
     packages = ("torch",)
 
     def __init__(self, network: Network[TorchWeight], steps: OptimizerSteps) -> None:
-        super().__init__(network)
+        super().__init__(network, *process_and_count())
         self._weights = network.weights
         self._steps = steps
         # The weights of each group, one of which gives the rate.
         self._groups: list[list[TorchWeight]] = []
 
-    @property
-    def writes(self) -> bool:
-        """See `Source`: the first of the workers that train copies of one module does."""
-        return is_first_worker()
-
-    @property
-    def workers(self) -> int:
-        """See `Source`: the ranks of the process group."""
-        group = torch.distributed
-        alone = not (group.is_available() and group.is_initialized())
-        return 1 if alone else int(group.get_world_size())
-
-    def copy(self, number: int) -> None:
-        """See `Source`. Without writing, nothing is kept."""
-        if self.writes:
-            super().copy(number)
-
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, if it is the same."""
         trained = self._steps.all(self._weights).values()
-        rates = {*map(rate_of, {id(group): group for _, group, _ in trained}.values())}
+        rates = {rate_of(group) for _, group, _ in trained}
         return rates.pop() if len(rates) == 1 else UNKNOWN
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:
@@ -94,7 +77,9 @@ def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
         return torch.stack([tensor.cpu() for tensor in own] if apart else own)
 
 
-def is_first_worker() -> bool:
-    """Whether this process has rank 0, or is the only one."""
+def process_and_count() -> tuple[int, int]:
+    """The rank of this process, and how many the process group has."""
     group = torch.distributed
-    return not (group.is_available() and group.is_initialized() and group.get_rank())
+    if not (group.is_available() and group.is_initialized()):
+        return 0, 1
+    return group.get_rank(), group.get_world_size()

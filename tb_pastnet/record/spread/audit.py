@@ -11,9 +11,8 @@ import numpy as np
 from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.comparison import Channels, Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
-from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.spread.parts import Part
-from tb_pastnet.record.spread.rank_group import RankGroup
+from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.spread.parts import Part, RankGroup
 from tb_pastnet.record.weight import Weight
 
 
@@ -49,14 +48,8 @@ class _HeldPart(HeldArray):
 class SpreadAudit(AuditSource):
     """Compares on each rank; on rank 0 `audit` judges the gathered results.
 
-    Causes are found from the rows of rank 0.
-
-    Args:
-        own: the audit of the weights with rows on this rank; for flags and causes.
-        weights: the compared weights of all ranks.
-        parts: the local part of each.
-        settle: called before weights are looked at.
-        failures: counts what fails.
+    Flags and causes are those of `own`, the audit of weights with rows on this rank; `weights` are
+    the compared ones of all ranks. `settle` is called before weights are looked at.
     """
 
     def __init__(
@@ -100,12 +93,10 @@ class SpreadAudit(AuditSource):
         """Drops gathered results of another lineage."""
         self._moved = set()
 
+    @noted("Could not look at held weights")
     def observe(self) -> None:
         """Looks at held weights before the next update."""
-        try:
-            self.audit.observe(quick=True)
-        except Exception as error:
-            self._failures.add("Could not look at held weights", error)
+        self.audit.observe(quick=True)
 
     def compare(self) -> list[bool]:
         """Whether that failed here, and for each weight of any rank whether it moved here."""

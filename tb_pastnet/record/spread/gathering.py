@@ -24,13 +24,11 @@ from tb_pastnet.core.statistics import (
 )
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import STOP
-from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.source import ArraySource, Floats
 from tb_pastnet.record.spread.audit import SpreadAudit
-from tb_pastnet.record.spread.parts import Part
-from tb_pastnet.record.spread.rank_group import RankGroup
+from tb_pastnet.record.spread.parts import Part, RankGroup
 from tb_pastnet.record.weight import Network, Weight
 
 _Rows = npt.NDArray[np.float64]
@@ -39,15 +37,8 @@ _Rows = npt.NDArray[np.float64]
 class SpreadMeasures:
     """Does this rank's part in all records. `Source.compare` returns `gathered` on rank 0.
 
-    Args:
-        network: the whole weights.
-        own: the source of `parts`.
-        parts: the local parts of weights, by name.
-        ranks: all ranks.
-        schedule: the same on all ranks.
-        audited: compares the held ones; None without an audit.
-        settle: called before weights are looked at.
-        writes: whether this is rank 0.
+    `network` has the whole weights, `own` measures their `parts` on this rank. The schedule is the
+    same on all ranks. `settle` is called before weights are looked at.
     """
 
     def __init__(
@@ -61,28 +52,21 @@ class SpreadMeasures:
         failures: Failures,
         *,
         settle: Callable[[], None],
-        writes: bool,
     ) -> None:
         self._network, self._own, self._ranks = network, own, ranks
-        self._schedule, self._audited, self._failures = schedule, audited, failures
-        self._settle, self._writes = settle, writes
+        self._schedule, self.audited, self._failures = schedule, audited, failures
+        self._settle = settle
         # The first channel of each weight among those of all.
-        ends = np.cumsum([weight.axis.channels for weight in network.weights])
-        begins = {
-            weight.name: end - weight.axis.channels
-            for weight, end in zip(network.weights, ends, strict=True)
-        }
+        begins, count = {}, 0
+        for weight in network.weights:
+            begins[weight.name] = count
+            count += weight.axis.channels
         self._numbers = np.concatenate(
             [begins[name] + part.channels for name, part in parts.items()]
         )
         self._elements, self._all = _elements(own.network.weights), _elements(network.weights)
         self._gathered: Floats | None = None
         self._apart = False
-
-    @property
-    def audit(self) -> Audit | None:
-        """The audit; on rank 0 it is that of all ranks' weights."""
-        return None if self._audited is None else self._audited.audit
 
     def gathered(self) -> Floats:
         """See `Source.compare`: the statistics gathered from all ranks for this step."""
@@ -114,8 +98,8 @@ class SpreadMeasures:
 
     def observe(self) -> None:
         """Looks at held weights before an update, on each rank."""
-        if self._audited is not None and not self._apart:
-            self._audited.observe()
+        if self.audited is not None and not self._apart:
+            self.audited.observe()
 
     def sync(self) -> None:
         """See `Recording`."""
@@ -123,8 +107,8 @@ class SpreadMeasures:
 
     def restart(self, step: int) -> None:
         """See `Recording`."""
-        if self._audited is not None:
-            self._audited.begin()
+        if self.audited is not None:
+            self.audited.begin()
         copy = self._schedule.restart(step)
         if copy is not None:
             self._take(copy)
@@ -148,12 +132,12 @@ class SpreadMeasures:
                 self._gather(step, action)
             if action.copy is not None and not self._schedule.knows(action.copy):
                 self._take(action.copy)
-        if self._audited is not None:
-            self._audited.observe()
+        if self.audited is not None:
+            self.audited.observe()
 
     def _gather(self, step: int, action: Action) -> None:
         measured, totals, largest = self._measure(action)
-        audited = [] if self._audited is None else self._audited.compare()
+        audited = [] if self.audited is None else self.audited.compare()
         # By the maximum over all ranks, each rank has the facts of the others.
         facts = np.array([step, -step, not measured, *audited], np.int64)
         self._ranks.maximum(facts)
@@ -164,11 +148,11 @@ class SpreadMeasures:
             )
         self._ranks.total(totals)
         self._ranks.maximum(largest)
-        if self._audited is not None:
-            self._audited.gather(self._ranks, facts[3:].tolist())
+        if self.audited is not None:
+            self.audited.gather(self._ranks, facts[3:].tolist())
         if facts[2] and measured:
             self._failures.add("Could not measure the rows of another rank")
-        if self._writes:
+        if self._ranks.first:
             self._gathered = self._finished(totals, largest)
 
     def _measure(self, action: Action) -> tuple[bool, _Rows, _Rows]:
@@ -205,13 +189,11 @@ class SpreadMeasures:
         result[CHANGED] = totals[CHANGED] / self._all
         return result
 
+    @noted("Could not copy the past values")
     def _take(self, number: int) -> None:
-        try:
-            self._settle()
-            self._own.copy(number)
-            self._schedule.copied(number)
-        except Exception as error:
-            self._failures.add("Could not copy the past values", error)
+        self._settle()
+        self._own.copy(number)
+        self._schedule.copied(number)
 
 
 def check_alike(budget: float | None, on_violation: object, masks: object, kept: object) -> None:

@@ -1,16 +1,36 @@
-"""The part of a weight on this rank, and its channels."""
+"""What this rank has of a weight, and the ranks together."""
 
 from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis
 from tb_pastnet.record.source import Ints
+
+
+class RankGroup(Protocol):
+    """All ranks of a training, each of which takes part in each call; `first` is that of rank 0."""
+
+    count: int
+    first: bool
+
+    def all(self, item: Any) -> list[Any]:
+        """The items of all ranks, in their order, on each rank."""
+
+    def maximum(self, values: npt.NDArray[Any]) -> None:
+        """Replaces values by their maximum over all ranks, on each rank."""
+
+    def total(self, values: npt.NDArray[Any]) -> None:
+        """Replaces values by the sum over all ranks, on rank 0; elsewhere they are undefined."""
+
+    def leave(self) -> None:
+        """Releases what was made for this."""
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,18 @@ torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of 
 
 from torch import nn  # noqa: E402
 
+from tb_pastnet.record.audit.freeze_audit import Audit  # noqa: E402
 from tb_pastnet.record.failures import Failures  # noqa: E402
-from tb_pastnet.torch.module_audit import audit_of  # noqa: E402
+from tb_pastnet.torch.module_audit import ModuleAudit  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps  # noqa: E402
 
 FROZEN_AT = 6
+
+
+def audit_of(weights, failures, steps=None):
+    steps = steps or OptimizerSteps(weights, [], failures)
+    return Audit(ModuleAudit(weights, steps, failures), lambda: None)
 
 
 class Training:
@@ -29,7 +35,7 @@ class Training:
         weights = network_of(self.model).weights
         given = [] if make is None else [self.optimizer]
         self.steps = OptimizerSteps(weights, given, Failures())
-        self.audit = audit_of(weights, self.steps, Failures())
+        self.audit = Audit(ModuleAudit(weights, self.steps, Failures()), lambda: None)
 
     def run(self, change=None, steps=16):
         """Trains on.
@@ -123,7 +129,7 @@ def test_a_scalar_has_slots():
     weights = network_of(model).weights
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     steps = OptimizerSteps(weights, [optimizer], Failures())
-    audit = audit_of(weights, steps, Failures())
+    audit = audit_of(weights, Failures(), steps)
     for step in range(1, 9):
         kept(optimizer)
         if step < 4:
@@ -225,7 +231,7 @@ def test_what_trains_again_is_not_held():
 def test_the_parts_of_a_computed_weight_are_held():
     module = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
     weights = network_of(module).weights
-    audit = audit_of(weights, OptimizerSteps(weights, [], Failures()), Failures())
+    audit = audit_of(weights, Failures())
     module.requires_grad_(False)
     module.parametrizations.weight.original0.requires_grad_(True)
     audit.observe(quick=True)
@@ -247,7 +253,7 @@ def test_the_parts_of_a_computed_weight_are_held():
 def test_statistics_that_move_in_a_frozen_layer_are_said():
     module = nn.ModuleDict({"norm": nn.BatchNorm1d(2), "plain": nn.BatchNorm1d(2, affine=False)})
     weights, failures = network_of(module).weights, Failures()
-    audit = audit_of(weights, OptimizerSteps(weights, [], failures), failures)
+    audit = audit_of(weights, failures)
     audit.check(1)
     assert failures.counts() == {}
     module.requires_grad_(False)

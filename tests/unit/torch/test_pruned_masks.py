@@ -13,13 +13,13 @@ from torch.nn.utils import parametrize, prune  # noqa: E402
 
 from tb_pastnet.record.masks.declared_masks import declared_table  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
-from tb_pastnet.torch.pruned_masks import masks_in  # noqa: E402
+from tb_pastnet.torch.pruned_masks import PrunedMasks  # noqa: E402
 
 
 def test_each_change_of_a_mask_has_a_version():
     module = nn.Linear(3, 2)
     weights = network_of(module).weights
-    find = masks_in(weights, declared_table(weights))
+    find = PrunedMasks(weights, declared_table(weights)).table
     versions = [find().version]
 
     def changed():
@@ -47,7 +47,7 @@ def test_each_change_of_a_mask_has_a_version():
 def test_a_sparsifier_may_come_later():
     module = nn.Linear(3, 2)
     weights = network_of(module).weights
-    find = masks_in(weights, declared_table(weights))
+    find = PrunedMasks(weights, declared_table(weights)).table
     version = find().version
     mask = torch.tensor([[1.0, 0, 1], [0, 1, 1]])
     parametrize.register_parametrization(module, "weight", FakeSparsity(mask))

@@ -137,10 +137,13 @@ def test_a_single_group_is_none():
 
 def test_a_worker_that_does_not_write_keeps_no_copy(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
     source = source_of(nn.Linear(1, 1))
-    assert not source.writes
+    assert (source.writes, source.workers) == (False, 2)
     with pytest.raises(KeyError):
         source.past(0)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 0)
-    assert source.writes
+    source = source_of(nn.Linear(1, 1))
+    assert (source.writes, source.workers) == (True, 2)
+    assert len(source.past(0)) == 2

@@ -16,7 +16,7 @@ import pytest
 
 from tb_pastnet.keras.arrays import recorder
 from tb_pastnet.keras.arrays.recorder import VariableSource
-from tb_pastnet.record.source import ArraySource
+from tb_pastnet.record.source import ArraySource, Source
 from tb_pastnet.record.weight import Network
 from tests.sampled import sampled
 
@@ -102,7 +102,7 @@ def test_the_first_of_several_processes_writes(
     monkeypatch.setattr(keras.backend, "backend", lambda: backend)
     monkeypatch.setitem(sys.modules, backend, Processes(number))
     network = Network((), (), (), ())
-    monkeypatch.setattr(ArraySource, "__init__", lambda self, network: None)
+    monkeypatch.setattr(ArraySource, "__init__", Source.__init__)
     monkeypatch.setattr(recorder, "TrainableFlags", lambda entries: None)
     source = VariableSource(network, None, ())
     assert (source.writes, source.workers) == (number == 0, 2)
