@@ -29,10 +29,10 @@ hypothesis.settings.load_profile("change")
 
 be_patient()
 
-WAITING = ("contract", "e2e", "fault")
+WAITING = ("tests/contract/", "tests/e2e/", "tests/fault/")
 COMPUTING = (
-    *("golden", "unit/tools", "security"),
-    *("unit/demo", "unit/test_docs", "unit/test_readme", "unit/keras"),
+    *("tests/golden/", "tests/unit/tools/", "tests/security/"),
+    *("tests/unit/demo/", "tests/unit/test_docs", "tests/unit/test_readme", "tests/unit/keras/"),
 )
 
 
@@ -63,8 +63,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(str(item.path), []).append(item)
-    waiting = [file for file in files if any(f"/tests/{room}/" in file for room in WAITING)]
-    computing = [file for file in files if any(f"/tests/{room}" in file for room in COMPUTING)]
+    waiting = [file for file in files if any(room in file for room in WAITING)]
+    computing = [file for file in files if any(room in file for room in COMPUTING)]
     short = [file for file in files if file not in {*waiting, *computing}]
     order = chain(*zip_longest(waiting, reversed(computing)), short)
     items[:] = [item for file in order if file is not None for item in files[file]]

@@ -325,7 +325,7 @@ class Tree:
         asked = told.arguments | told.texts
         for file in self._above(path):
             above = self._mentions[file]
-            if above.unasked or above.functions & asked:
+            if (above.unasked and not above.hooks) or above.functions & asked:
                 near.add(file)
             for name in above.given.keys() & asked:
                 near |= set(self._resolve(above.given[name]))

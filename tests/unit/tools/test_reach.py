@@ -28,6 +28,8 @@ FILES = {
         from tests.devices import two
         from tests.steady import ready
         def pytest_configure(): ready()
+        @pytest.fixture(autouse=True)
+        def calm(): ready()
         """,
     "tests/devices.py": "import tensorflow",
     "tests/steady.py": "",
