@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -12,7 +12,7 @@ import keras
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.arrays.used_rate import UsedRate
 from tb_pastnet.keras.arrays.values import Values
-from tb_pastnet.keras.audit.frozen_statistics import FrozenStatistics
+from tb_pastnet.keras.audit.flag_audit import FlagAudit
 from tb_pastnet.keras.model.walk import layer_variables
 from tb_pastnet.keras.model.weights import (
     AxisOverrides,
@@ -45,29 +45,12 @@ class VariableWeight(FoundWeight):
         return self.values.read(self.variable)
 
 
-class FlagAudit(ArrayAudit):
+class VariableAudit(FlagAudit, ArrayAudit):
     """The audit of weights that Keras's `trainable` holds."""
 
     def __init__(self, weights: Sequence[VariableWeight]) -> None:
-        super().__init__(weights, DecayByNumbers())
-        self._flags = TrainableFlags([weight.found for weight in self.weights])  # type: ignore[attr-defined]
-        self._statistics = FrozenStatistics(weights)
-
-    def quick_key(self) -> tuple[bool, ...]:
-        """See `AuditSource`."""
-        return *self._flags.quick_key(), *self._statistics.quick_key()
-
-    def follow_statistics(self, held: Mapping[str, Any]) -> None:
-        """See `AuditSource`."""
-        self._statistics.follow(held)
-
-    def notes(self) -> list[str]:
-        """See `AuditSource`."""
-        return self._statistics.notes({})
-
-    def trainable(self) -> list[bool]:
-        """See `AuditSource`."""
-        return self._flags.read()
+        FlagAudit.__init__(self, weights)
+        ArrayAudit.__init__(self, weights, DecayByNumbers())
 
 
 class VariableRecorder(Recording):
@@ -108,7 +91,7 @@ class VariableRecorder(Recording):
         for weight in network.everything:
             weight.values = self._values
         rate = UsedRate(learning_rate, model, self._values)
-        audited = Audit(FlagAudit(network.weights), lambda: None) if audit else None
+        audited = Audit(VariableAudit(network.weights), lambda: None) if audit else None
         start = network.origin()
         tracker = MaskTracker(network.weights, lambda: None, audited, lambda: start, failures)
         super().__init__(
