@@ -10,11 +10,11 @@ import keras
 
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import PastNetError
-from tb_pastnet.keras.arrays.recorder import VariableRecorder
 from tb_pastnet.keras.model.walk import is_ready
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.keras.types import Probed, RateSource
+from tb_pastnet.keras.variable_recorder import VariableRecorder
 from tb_pastnet.keras.versions import check_model
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish

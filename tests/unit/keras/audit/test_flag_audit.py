@@ -6,12 +6,12 @@ import keras
 import numpy as np
 import pytest
 
-from tb_pastnet.keras.arrays.recorder import VariableAudit, VariableWeight
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.tf_weights import network
 from tb_pastnet.keras.model.walk import layer_variables
 from tb_pastnet.keras.model.weights import network_of
+from tb_pastnet.keras.variable_recorder import VariableAudit, VariableWeight
 from tb_pastnet.record.audit.freeze_audit import Audit
 
 NOTE = (
