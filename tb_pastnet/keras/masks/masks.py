@@ -11,8 +11,7 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
 from tb_pastnet.keras.masks import rewind
-from tb_pastnet.keras.masks.carried import attach, attached
-from tb_pastnet.keras.masks.enforcer import MaskEnforcer
+from tb_pastnet.keras.masks.carried import attach, attached, patch_keras
 from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.record.audit.freeze_audit import Audit
@@ -69,23 +68,23 @@ class Masks(MaskCommands):
     """
 
     state: MaskState
-    _enforcer: MaskEnforcer
 
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
+        patch_keras()
         state = attached(model)
         if state is None:
             state = MaskState(model)
-        enforcer = state.keeper = state.keeper or MaskEnforcer(model, state)
+        state.declare()
         if enforce:
-            enforcer.enforce(optimizer)
+            state.enforce(optimizer)
         attach(model, state)
         self.model, self._optimizer = model, optimizer
         self._audits: list[tuple[Any, Audit]] = []
-        super().__init__(state, enforcer, refuse_weight)
+        super().__init__(state, state, refuse_weight)
 
     def snapshot(self) -> Snapshot:
         """Copies weights, statistics and the optimizer's state to the host, to rewind to."""
-        return rewind.take(self.state, self._enforcer.optimizer())
+        return rewind.take(self.state)
 
     def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
         """Goes back to a snapshot, with the current masks.
@@ -110,9 +109,9 @@ class Masks(MaskCommands):
         Raises:
             InvalidArgument: the snapshot is of another model, or `what` is invalid.
         """
-        rewound = rewind.rewind(self.state, self._enforcer.optimizer(), snapshot, what)
+        rewound = rewind.rewind(self.state, snapshot, what)
         for masks in self.state.masked.values():
-            self._enforcer.enforce_now(masks)
+            self.state.enforce_now(masks)
         return rewound
 
     def audit(self, step: int | None = None) -> list[Violation]:
@@ -128,7 +127,7 @@ class Masks(MaskCommands):
             All violations so far, by their first step: variable, channel, how many elements, how
             far, and the likely cause.
         """
-        optimizer = self._enforcer.optimizer()
+        optimizer = self.state.optimizer()
         if step is None and optimizer is not None:
             step = int(tf.convert_to_tensor(optimizer.iterations))
         self.state.look()

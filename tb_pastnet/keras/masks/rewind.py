@@ -102,8 +102,9 @@ class Rewound(NamedTuple):
     step: tuple[int, int]
 
 
-def take(state: MaskState, optimizer: keras.optimizers.Optimizer | None) -> Snapshot:
+def take(state: MaskState) -> Snapshot:
     """Copies weights and optimizer to the host."""
+    optimizer = state.optimizer()
     variables = [] if optimizer is None else optimizer.variables
     built = optimizer is not None and optimizer.built
     return Snapshot(
@@ -114,11 +115,10 @@ def take(state: MaskState, optimizer: keras.optimizers.Optimizer | None) -> Snap
     )
 
 
-def rewind(
-    state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot, what: str
-) -> Rewound:
+def rewind(state: MaskState, snapshot: Snapshot, what: str) -> Rewound:
     """Goes back to a snapshot, see `Masks.rewind`."""
     _check(state, snapshot, what)
+    optimizer = state.optimizer()
     start = _step(optimizer)
     if what == LEARNING_RATE:
         _rewind_clock(optimizer, snapshot)
