@@ -99,8 +99,8 @@ class VariableAudit(FlagAudit, ArrayAudit):
     """The audit of weights that Keras's `trainable` holds."""
 
     def __init__(self, weights: Sequence[VariableWeight]) -> None:
-        FlagAudit.__init__(self, weights)
         ArrayAudit.__init__(self, weights, DecayByNumbers())
+        FlagAudit.__init__(self, weights)
 
 
 class VariableSource(RatedSource):
