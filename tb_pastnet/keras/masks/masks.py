@@ -77,10 +77,10 @@ class Masks(MaskCommands):
     state: MaskState
 
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
-        patch_keras()
         state = attached(model)
         if state is None:
             state = MaskState(model)
+        patch_keras()
         state.declare()
         if enforce:
             state.enforce(optimizer)
