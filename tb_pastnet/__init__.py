@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tb_pastnet.keras.clones.clone import clone_network as clone_network
     from tb_pastnet.keras.layers.masked import Masked as Masked
     from tb_pastnet.keras.layers.masked import MaskedDense as MaskedDense
-    from tb_pastnet.keras.masks.load import load_model as load_model
     from tb_pastnet.keras.masks.masks import Masks as Masks
+    from tb_pastnet.keras.masks.masks import load_model as load_model
     from tb_pastnet.keras.masks.pruning import PruningCallback as PruningCallback
     from tb_pastnet.keras.masks.rewind import Snapshot as Snapshot
     from tb_pastnet.keras.past.past_deltas import PastDeltas as PastDeltas
@@ -56,7 +56,7 @@ _HOMES = {
     "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
     "jax": "tb_pastnet.jax",
-    "load_model": "tb_pastnet.keras.masks.load",
+    "load_model": "tb_pastnet.keras.masks.masks",
     "numpy": "tb_pastnet.numpy",
     "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",

@@ -10,12 +10,11 @@ import keras
 
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import PastNetError
-from tb_pastnet.keras.arrays.recorder import VariableRecorder
 from tb_pastnet.keras.model.walk import is_ready
 from tb_pastnet.keras.model.weights import AxisOverrides
-from tb_pastnet.keras.steps import BatchCount
+from tb_pastnet.keras.steps import CountingCallback
 from tb_pastnet.keras.types import Probed, RateSource
-from tb_pastnet.keras.versions import check_model
+from tb_pastnet.keras.variable_recorder import VariableRecorder
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import LOGGER, Failures, noted
@@ -25,7 +24,7 @@ from tb_pastnet.record.scalars import LogFunction
 
 
 @answered
-class PastNetCallback(keras.callbacks.Callback):
+class PastNetCallback(CountingCallback):
     """Records per channel how far the model is from its past values, for the PastNet tab.
 
     Losses and weights are bit-identical with and without it, even with `steps_per_execution`,
@@ -114,21 +113,18 @@ class PastNetCallback(keras.callbacks.Callback):
             "exit_timeout": exit_timeout,
         }
         self._recorded: Any = None
-        self._count = BatchCount()
-        self._begin = 0
-        self._begun = False
         self._remaining: int | None = None
         self._uncounted = 0
         self._early = Failures()
         self._timer: OverheadTimer | None = None
 
-    def set_model(self, model: Any) -> None:
-        """See Keras. Raises InvalidArgument for what Keras can't train, as a module of PyTorch."""
-        check_model(model)
-        super().set_model(model)
+    def _begin_fit(self) -> None:
+        wrong = self._begin_log()
+        if wrong is not None:
+            raise wrong
 
     @noted("Could not begin to record")
-    def _begin_fit(self) -> PastNetError | None:
+    def _begin_log(self) -> PastNetError | None:
         """Begins; returns an error in the settings, for the user."""
         if self.recorder is not None and self._recorded is not self._trained:
             self.close()
@@ -143,10 +139,6 @@ class PastNetCallback(keras.callbacks.Callback):
                 return error
         return None
 
-    def on_train_begin(self, logs: Mapping[str, float] | None = None) -> None:
-        """Waits for the first batch: a callback after this one may still restore a backup."""
-        self._begun = False
-
     @metered("Could not look at held weights")
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Looks at held weights before the next step; within an epoch each record call does."""
@@ -157,12 +149,7 @@ class PastNetCallback(keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         """Remembers where an execution begins; before the first, begins a log or continues."""
-        self._begin = batch
-        if not self._begun:
-            self._begun = True
-            wrong = self._begin_fit()
-            if wrong is not None:
-                raise wrong
+        super().on_train_batch_begin(batch)
         if self._remaining is not None and self.recorder is not None:
             self.recorder.expect_end(self._count.step + self._remaining)
             self._remaining = None
@@ -173,7 +160,7 @@ class PastNetCallback(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         """Counts steps, and makes a record if one is due."""
         # Those that couldn't be counted are counted with the next ones.
-        self._uncounted += batch - self._begin + 1
+        self._uncounted += batch - self._first + 1
         step = self._count.advance(self._trained, self._uncounted)
         self._uncounted = 0
         if self.recorder is None:

@@ -50,9 +50,10 @@ class KerasSource(Source):
         # The place of each weight among those of the stacks, and of each of its channels.
         self._places = np.argsort(members)
         self._order = channel_order(axes, members)
-        beside = rate if isinstance(rate, LearningRate) else LearningRate()
+        # A rate that may be read with the weights; a graph's is read by its own operation.
+        self._beside = rate if isinstance(rate, LearningRate) else LearningRate()
         self._fused = fused
-        self._read = reading(fused, beside)
+        self._read = reading(fused, self._beside)
         self._values: list[Array] | None = None
         self._copies: list[list[ArrayCopies | TensorCopies]] = []
         for _ in range(copies):
@@ -61,7 +62,8 @@ class KerasSource(Source):
                 parts.append(fused_copies(fused, self._look))
             if rest:
                 # Reading the rate once is enough.
-                parts.append(TensorCopies(rest, runner, LearningRate() if fused else beside))
+                own = LearningRate() if fused else self._beside
+                parts.append(TensorCopies(rest, runner, own))
             self._copies.append(parts)
         self.release()
 
@@ -85,13 +87,11 @@ class KerasSource(Source):
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:
         """See `Source`."""
-        if isinstance(self._rate, LearningRate):
-            return self._rate.groups(self.network.weights)
-        return {}
+        return self._beside.groups(self.network.weights)
 
     def group_rates(self) -> Sequence[float]:
         """See `Source`."""
-        return self._rate.of_groups() if isinstance(self._rate, LearningRate) else ()
+        return self._beside.of_groups()
 
     def copy(self, number: int) -> None:
         """See `Source`."""

@@ -1,4 +1,4 @@
-"""The number of batches that a model has been trained on, for Keras callbacks."""
+"""Callbacks that count the batches that a model has been trained on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import keras
 
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of
 from tb_pastnet.keras.types import Model
+from tb_pastnet.keras.versions import check_model
 
 
 class BatchCount:
@@ -72,6 +73,36 @@ class BatchCount:
             return None
         counts = [self.steps_of(each) * _accumulated(each) for each in optimizers]
         return self._counted + min((count for count in counts if count > 0), default=0)
+
+
+class CountingCallback(keras.callbacks.Callback):
+    """A callback with a count of batches, which begins with the first one of a `fit`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = BatchCount()
+        self._first = 0  # batch of an execution
+        self._begun = False
+
+    def set_model(self, model: Model) -> None:
+        """See Keras. Raises InvalidArgument for what Keras can't train, as a module of PyTorch."""
+        check_model(model)
+        super().set_model(model)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Waits for the first batch: a callback after this one may still restore a backup."""
+        self._begun = False
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Remembers where an execution begins; before the first, does what is due already."""
+        self._first = batch
+        if not self._begun:
+            self._begun = True
+            self._begin_fit()
+
+    def _begin_fit(self) -> None:
+        """Before the first batch."""
+        raise NotImplementedError
 
 
 def _accumulated(optimizer: keras.optimizers.Optimizer) -> int:

@@ -8,8 +8,7 @@ import pytest
 import tensorflow as tf
 
 from tb_pastnet.core.violation import MOVING_STATISTICS
-from tb_pastnet.keras.masks.load import load_model
-from tb_pastnet.keras.masks.masks import Masks
+from tb_pastnet.keras.masks.masks import Masks, load_model
 from tests.planted import BIAS, KERNEL, At, Audited, build, fit, holes
 
 PROVE = pytest.mark.prove  # others of their kind are in the suite

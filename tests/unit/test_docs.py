@@ -47,7 +47,7 @@ SAID = {
     ),
 }
 ELSEWHERE = {
-    "how_to/keras_backends.md": "tests/unit/keras/arrays/test_arrays.py",
+    "how_to/keras_backends.md": "tests/unit/keras/test_variable_recorder.py",
     "reference/command_line.md": "tests/unit/test_docs_command_line.py",
 }
 """Pages whose Python runs in another file of tests."""

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.keras.audit.frozen_statistics import FrozenStatistics
+from tb_pastnet.keras.audit.flag_audit import FlagAudit
 from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
 from tb_pastnet.keras.masks.carried import masks_in
 from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
@@ -22,18 +22,17 @@ from tb_pastnet.keras.model.assignments import assignments
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of, trains
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.tf_weights import TFWeight
-from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.strategies import reader
 from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.comparison import Ints
-from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
+from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.audit.optimizer_facts import Applied, Average, OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
 
 _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
 
-class ModelAudit(AuditSource):
+class ModelAudit(FlagAudit):
     """Compares held weights: with NumPy in this machine's memory, on an accelerator in place.
 
     There all are compared in one compiled function, made again when others are held.
@@ -46,14 +45,10 @@ class ModelAudit(AuditSource):
         optimizer: keras.optimizers.Optimizer | None = None,
         current: Callable[[], Mapping[str, Array]] = dict,
     ) -> None:
-        self._current = current
-        # Computed weights move with their parts.
-        self.weights = [each for each in weights if not (each.statistic or each.found.computed)]
+        super().__init__(weights, current)
         self.causes = OptimizerCauses(self)
         self._model = model
         self._given = optimizer
-        self._flags = TrainableFlags([weight.found for weight in self.weights])
-        self._statistics = FrozenStatistics(weights)
         self._key: Any = None
         self._function: Any = None
         # Optimizers of other models, looked for at most once a check.
@@ -76,22 +71,6 @@ class ModelAudit(AuditSource):
             self._function = EAGER.fetch(lambda: which_moved(held))
         moved: list[bool] = self._function().tolist()
         return moved
-
-    def quick_key(self) -> tuple[bool, ...]:
-        """See `AuditSource`."""
-        return *self._flags.quick_key(), *self._statistics.quick_key()
-
-    def follow_statistics(self, held: Mapping[str, Any]) -> None:
-        """See `AuditSource`."""
-        self._statistics.follow(held)
-
-    def notes(self) -> list[str]:
-        """See `AuditSource`."""
-        return self._statistics.notes(self._current()) if self._statistics.watching else []
-
-    def trainable(self) -> list[bool]:
-        """See `AuditSource`."""
-        return self._flags.read()
 
     def optimizers(self) -> Callable[[HeldWeight], _KerasOptimizerFacts | None]:
         """See `TrainingFacts`: that of the model, or one that has updated the weight's masks."""
@@ -153,14 +132,9 @@ def audit_of(
     optimizer: keras.optimizers.Optimizer | None = None,
     current: Callable[[], Mapping[str, Array]] = dict,
 ) -> Audit:
-    """Starts auditing a model.
+    """Starts auditing a model: the masks that it carries, unless `masks` returns others.
 
-    Args:
-        model: whose weights these are.
-        weights: those that may be held.
-        masks: returns the masks that hold them; None: those that the model carries.
-        optimizer: the one that trains it, if that isn't the model's own.
-        current: returns values by name if many are read at once; others are read one by one.
+    `optimizer` is the one that trains it, if that isn't the model's own.
     """
     source = ModelAudit(model, weights, optimizer, current)
     return Audit(source, masks or masks_in(model, weights))

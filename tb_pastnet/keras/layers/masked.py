@@ -272,6 +272,8 @@ class MaskedWeight(WeightMasks):
     Attributes:
         name: of the weight in its layer, such as "kernel".
         weight: the trained keras.Variable. Its held elements may have any value.
+        shape: of the weight, a tf.TensorShape.
+        dtype: of the weight, a tf.DType.
         version: grows with every command, but not when loading weights changes masks.
     """
 
@@ -287,6 +289,7 @@ class MaskedWeight(WeightMasks):
         self.version = 0
         self.label = f"{layer.name}/{name}"
         shape = tuple(weight.shape)
+        self.shape, self.dtype = tf.TensorShape(shape), tf.as_dtype(weight.dtype)
         self.role = variable_role(name, shape)
         self.axis = channel_axis([], name, shape)
         stored = stored or StoredMasks(np.ones(shape, bool), np.ones(shape, bool), np.zeros(shape))
@@ -322,16 +325,6 @@ class MaskedWeight(WeightMasks):
     def sources(self) -> tuple[Any, ...]:
         """The tf.Variables that elements come from: if all have one value, the element has it."""
         return tf_variable(self.weight), tf_variable(self._held)
-
-    @property
-    def shape(self) -> tf.TensorShape:
-        """The weight's shape."""
-        return tf.TensorShape(self.weight.shape)
-
-    @property
-    def dtype(self) -> tf.DType:
-        """The weight's dtype."""
-        return tf.as_dtype(self.weight.dtype)
 
     def read(self) -> tuple[Mask, Mask]:
         """See `WeightMasks`."""

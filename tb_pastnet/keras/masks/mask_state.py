@@ -1,4 +1,4 @@
-"""The masks of a model: saved with it, but not among its variables.
+"""The masks of a model: in force in all updates, and saved with it, but not among its variables.
 
 A subclass of Keras's Loss is saved in .keras and .weights.h5 files, and a PythonState in TensorFlow
 checkpoints. It is neither among a model's variables nor a problem for a plain Keras that loads the
@@ -7,7 +7,8 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import weakref
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +19,10 @@ import tensorflow as tf
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.refusals import refuse_lora
-from tb_pastnet.keras.masks.traces import retrace
+from tb_pastnet.keras.masks.optimizers import averages_of, install, slots_of
 from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
+from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
+from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.tf_weights import TFWeight, network
 from tb_pastnet.keras.model.weights import shown
 from tb_pastnet.keras.strategies import check_agreed
@@ -29,47 +32,108 @@ from tb_pastnet.record.masks.packed import Resumed, SavedMasks, check_sums
 
 STORED = "masks"
 
+TRACED: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Models that have compiled a step, and may have to do so again."""
+
 
 class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState):
     """The masks of a model's variables: a view of its current variables' masks.
 
-    Attributes:
-        keeper: the object that enforces the masks, None before there are any.
+    It enforces changes of masks once `enforce` is called; before, masks are only declared.
     """
 
     def __init__(self, model: Any) -> None:
         weights = network(model)
         MaskTable.__init__(self, weights.everything, MASKS, self._made)
         keras.losses.Loss.__init__(self, name="pastnet_masks")
-        # Hidden from trackers: checksums of a file, what they were compared with, the keeper.
-        self._loaded = SimpleNamespace(sums=None, resumed=None, keeper=None)
-        self._seen = SimpleNamespace(model=model, variables=_variables(model))
+        # Hidden from trackers of Keras and TensorFlow.
+        self._hidden = SimpleNamespace(
+            model=model,
+            variables=_variables(model),
+            # Checksums of a file, and what they were compared with.
+            sums=None,
+            resumed=None,
+            # None before a user has made `Masks`.
+            enforces=None,
+            # Weak, because a replaced optimizer's slots may be twice as large as the model.
+            hooks=weakref.WeakSet(),
+            latest=lambda: None,
+        )
         self.origin = weights.origin()
 
     def look(self) -> None:
         """See `MaskTable`: layers may have been added or removed."""
-        seen, variables = self._seen, _variables(self._seen.model)
-        if variables != seen.variables:
-            seen.variables = variables
-            weights = network(seen.model).everything
+        hidden, variables = self._hidden, _variables(self._hidden.model)
+        if variables != hidden.variables:
+            hidden.variables = variables
+            weights = network(hidden.model).everything
             self._contents.weights = {weight.name: weight for weight in weights}
             MASKS.version += 1
 
     def _made(self, weight: TFWeight) -> VariableMasks:
-        enforced = self.keeper is None or self.keeper.enforces
-        masks = VariableMasks(weight.variable, enforced=enforced)
+        masks = VariableMasks(weight.variable, enforced=self._hidden.enforces is not False)
         for layer in weight.found.around[-1:]:
             refuse_lora(layer, weight.name, masks)
         return masks
 
-    @property
-    def keeper(self) -> Any:
-        """See the class."""
-        return self._loaded.keeper
+    def declare(self) -> None:
+        """From now on masks are declared, unless they are enforced already."""
+        self._hidden.enforces = bool(self._hidden.enforces)
 
-    @keeper.setter
-    def keeper(self, keeper: Any) -> None:
-        self._loaded.keeper = keeper
+    def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
+        """Enforces from now on, whatever updates the weights."""
+        hidden = self._hidden
+        optimizers = optimizers_of(hidden.model) if optimizer is None else [optimizer]
+        if not all(isinstance(each, keras.optimizers.Optimizer) for each in optimizers):
+            raise InvalidArgument(
+                f"Could not hold the masks of {shown(hidden.model)}: expected a Keras optimizer, "
+                f"got {type(optimizer).__name__}. Pass the one that trains it, or only audit with "
+                f"enforce=False."
+            )
+        for each in optimizers:
+            hook = install(innermost(each))
+            hidden.hooks.add(hook)
+            hidden.latest = weakref.ref(hook)
+        if not hidden.enforces:
+            hidden.enforces = True
+            for masks in self.masked.values():
+                masks.fresh = masks.fresh or not masks.enforced
+                self.enforce_now(masks)
+
+    def optimizer(self) -> Any:
+        """The innermost known optimizer of the model, None without one."""
+        compiled = getattr(self._hidden.model, "optimizer", None)
+        if compiled is not None:
+            return innermost(compiled)
+        others = (hook for masks in self.masked.values() for hook in masks.hooks)
+        hook = self._hidden.latest() or next(others, None)
+        return None if hook is None else hook.optimizer
+
+    def enforce_now(self, masks: VariableMasks) -> None:
+        """Enforces a change; steps traced before a variable's first masks don't use them."""
+        if not self._hidden.enforces:
+            return
+        masks.enforced = True
+        masks.hooks.update(self._hidden.hooks)
+        masks.put_back()
+        for hook in masks.hooks:
+            average = averages_of(hook.optimizer).get(id(masks.variable))
+            if average is not None:
+                masks.restore(average, masks.through, masks.held_now())
+        if masks.fresh:
+            masks.fresh = False
+            retrace([masks.variable])
+
+    def clear_slots(self, variable: tf.Variable, where: Mask) -> None:
+        """Resets the optimizer slots of some elements to their initial values."""
+        masks = self.storage_of(variable)
+        for hook in () if masks is None else masks.hooks:
+            # For Adagrad and Ftrl, which divide by it.
+            start = getattr(hook.optimizer, "initial_accumulator_value", 0.0)
+            for name, slot in slots_of(hook.optimizer, variable).items():
+                value = float(start) if name == "_accumulators" else 0.0
+                fresh = np.array(value, slot.dtype.as_numpy_dtype)
+                slot.assign(np.where(where, fresh, slot.numpy()))
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a weight, the same in all workers of a strategy, or raises."""
@@ -79,7 +143,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
 
     def _settle(self) -> None:
         """Compares held values with those of a loaded file, and holds them as they are."""
-        saved, self._loaded.sums = self._loaded.sums, None
+        saved, self._hidden.sums = self._hidden.sums, None
         if saved is None:
             return
         self.look()
@@ -87,7 +151,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             masks.refer_anew()
         still = self.masked.keys() & saved.keys()
         sums = {name: (own, self._saved(name).sums) for name, own in saved.items() if name in still}
-        self._loaded.resumed = Resumed.of(sums)
+        self._hidden.resumed = Resumed.of(sums)
 
     def _saved(self, name: str) -> SavedMasks:
         masks, axis = self.masked[name], self.weights[name].axis
@@ -98,7 +162,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
     def resumed(self) -> Resumed | None:
         """The result of loading masks and held values; None if none were loaded."""
         self.settle()
-        resumed: Resumed | None = self._loaded.resumed
+        resumed: Resumed | None = self._hidden.resumed
         return resumed
 
     def serialize(self) -> bytes:
@@ -122,7 +186,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             masks.kept.assign(kept)
             masks.through.assign(through)
             masks.let_be()
-        self._loaded.sums = {name: saved.sums for name, saved in loaded.items()}
+        self._hidden.sums = {name: saved.sums for name, saved in loaded.items()}
         # Not now: Keras may load the masks before the weights.
         MASKS.settle_by(self._settle)
         MASKS.version += 1
@@ -140,8 +204,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
 
     def __deepcopy__(self, memo: object) -> None:
         raise InvalidArgument(
-            f"Could not copy the masks of {shown(self._seen.model)}: expected a Keras model or "
-            f"layer, got a {type(self._seen.model).__name__}. Copy its values into another one, "
+            f"Could not copy the masks of {shown(self._hidden.model)}: expected a Keras model or "
+            f"layer, got a {type(self._hidden.model).__name__}. Copy its values into another one, "
             "and make Masks for that."
         )
 
@@ -159,3 +223,13 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
 def _variables(model: Any) -> list[int]:
     """Identifies the current variables of a model; a mapping's never change."""
     return [] if isinstance(model, Mapping) else [id(each) for each in model.variables]
+
+
+def retrace(variables: Iterable[tf.Variable]) -> None:
+    """Makes `fit` trace steps again that may update variables. Your own steps are up to you."""
+    ids = set(map(id, variables))
+    for model in list(TRACED):
+        if getattr(model, "train_function", None) is None:
+            continue
+        if not ids.isdisjoint(id(tf_variable(variable)) for variable in model.variables):
+            model.make_train_function(force=True)

@@ -1,9 +1,13 @@
-"""Masks on the single weights of a built model."""
+"""Masks on the single weights of a built model, and loading a model with them."""
 
 from __future__ import annotations
 
+import os
+import zipfile
 from typing import Any
 
+import h5py
+import keras
 import tensorflow as tf
 
 from tb_pastnet.core.arguments import answered
@@ -11,13 +15,15 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
 from tb_pastnet.keras.masks import rewind
-from tb_pastnet.keras.masks.carried import attach, attached
-from tb_pastnet.keras.masks.enforcer import MaskEnforcer
-from tb_pastnet.keras.masks.mask_state import MaskState
+from tb_pastnet.keras.masks.carried import ATTRIBUTE, attach, attached, patch_keras
+from tb_pastnet.keras.masks.mask_state import STORED, MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.packed import Resumed
+
+_WEIGHTS = "model.weights.h5"
 
 
 @answered
@@ -69,23 +75,23 @@ class Masks(MaskCommands):
     """
 
     state: MaskState
-    _enforcer: MaskEnforcer
 
     def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
         state = attached(model)
         if state is None:
             state = MaskState(model)
-        enforcer = state.keeper = state.keeper or MaskEnforcer(model, state)
+        patch_keras()
+        state.declare()
         if enforce:
-            enforcer.enforce(optimizer)
+            state.enforce(optimizer)
         attach(model, state)
         self.model, self._optimizer = model, optimizer
         self._audits: list[tuple[Any, Audit]] = []
-        super().__init__(state, enforcer, refuse_weight)
+        super().__init__(state, state, refuse_weight)
 
     def snapshot(self) -> Snapshot:
         """Copies weights, statistics and the optimizer's state to the host, to rewind to."""
-        return rewind.take(self.state, self._enforcer.optimizer())
+        return rewind.take(self.state)
 
     def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
         """Goes back to a snapshot, with the current masks.
@@ -110,9 +116,9 @@ class Masks(MaskCommands):
         Raises:
             InvalidArgument: the snapshot is of another model, or `what` is invalid.
         """
-        rewound = rewind.rewind(self.state, self._enforcer.optimizer(), snapshot, what)
+        rewound = rewind.rewind(self.state, snapshot, what)
         for masks in self.state.masked.values():
-            self._enforcer.enforce_now(masks)
+            self.state.enforce_now(masks)
         return rewound
 
     def audit(self, step: int | None = None) -> list[Violation]:
@@ -128,7 +134,7 @@ class Masks(MaskCommands):
             All violations so far, by their first step: variable, channel, how many elements, how
             far, and the likely cause.
         """
-        optimizer = self._enforcer.optimizer()
+        optimizer = self.state.optimizer()
         if step is None and optimizer is not None:
             step = int(tf.convert_to_tensor(optimizer.iterations))
         self.state.look()
@@ -144,3 +150,61 @@ class Masks(MaskCommands):
     def resumed(self) -> Resumed | None:
         """Which masks and held values match those saved; None if nothing was loaded."""
         return self.state.resumed
+
+
+def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
+    """Loads a model like `keras.models.load_model`, with the masks that were saved with it.
+
+    `Masks(model).resumed` shows whether masks and held values were restored bit-identical;
+    differences are also logged.
+
+    Args:
+        path: a .keras file, with or without masks.
+        arguments: as for `keras.models.load_model`: custom_objects, compile, safe_mode.
+
+    Returns:
+        The model. `pastnet.Masks(model)` finds its masks; they are enforced as soon as it trains.
+
+    Raises:
+        InvalidArgument: the file's masks are of other variables.
+        ValueError: from Keras, if the file can't be read.
+
+    Example:
+        >>> import tempfile, numpy as np
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        >>> model.compile("adam", "mse")
+        >>> Masks(model).prune("dense/kernel", channels=[1])
+        >>> _ = model.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
+        >>> path = f"{tempfile.mkdtemp()}/model.keras"
+        >>> model.save(path)
+        >>> loaded = load_model(path)
+        >>> Masks(loaded).sparsity(), bool(Masks(loaded).resumed)
+        (0.5, True)
+    """
+    model = keras.models.load_model(path, **arguments)
+    masks = Masks(model)
+    stored = _stored(os.fspath(path))
+    if stored is not None:
+        masks.state.deserialize(stored)
+    resumed = masks.resumed
+    if resumed is not None and not resumed:
+        LOGGER.warning("Loaded %s: %s", os.fspath(path), resumed)
+    return model
+
+
+def _stored(path: str) -> bytes | None:
+    """The masks in a saved model. Keras itself has skipped them, because the model had none yet."""
+    if tf.io.gfile.isdir(path):
+        with tf.io.gfile.GFile(f"{path}/{_WEIGHTS}", "rb") as file:
+            return _read(file)
+    with tf.io.gfile.GFile(path, "rb") as file:
+        if not zipfile.is_zipfile(file):
+            return None
+        with zipfile.ZipFile(file) as archive, archive.open(_WEIGHTS) as weights:
+            return _read(weights)
+
+
+def _read(file: Any) -> bytes | None:
+    with h5py.File(file, "r") as stored:
+        masks = stored.get(f"{ATTRIBUTE}/vars/{STORED}")
+        return None if masks is None else bytes(masks[()].tobytes())

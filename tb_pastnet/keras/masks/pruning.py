@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import keras
-
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.decay import OneShot, PolynomialDecay
@@ -15,12 +13,11 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.carried import check_concerns
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.tf_variable import tf_variable
-from tb_pastnet.keras.steps import BatchCount
-from tb_pastnet.keras.versions import check_model
+from tb_pastnet.keras.steps import CountingCallback
 
 
 @answered
-class PruningCallback(keras.callbacks.Callback):
+class PruningCallback(CountingCallback):
     """Prunes the smallest weights step by step.
 
     Place it before `PastNetCallback` in `callbacks=[…]`: Keras calls them in order, so a
@@ -44,7 +41,7 @@ class PruningCallback(keras.callbacks.Callback):
             `fit`.
 
     Example:
-        >>> import numpy as np
+        >>> import keras, numpy as np
         >>> class Masks:
         ...     def prune_smallest(self, sparsity, **how):
         ...         print(f"{sparsity:.2f}", how)
@@ -74,38 +71,19 @@ class PruningCallback(keras.callbacks.Callback):
         self._every = int(every)
         self._how: dict[str, Any] = {"scope": scope, "structured": structured, "variables": chosen}
         self._sparsity = 0.0
-        self._count = BatchCount()
         self._counted: Any = None
-        self._begin = 0
-        self._started = False
-
-    def set_model(self, model: Any) -> None:
-        """See Keras. Raises InvalidArgument for what Keras can't train, as a module of PyTorch."""
-        check_model(model)
-        super().set_model(model)
-
-    def on_train_begin(self, logs: Any = None) -> None:
-        """Waits for the first batch: a callback after this one may still restore a backup."""
-        self._started = False
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Remembers where an execution begins; before the first, prunes if it is due."""
-        self._begin = batch
-        if not self._started:
-            self._started = True
-            self._start()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Prunes if it is due."""
         start = self._count.step
-        self._count.advance(self.model, batch - self._begin + 1)
+        self._count.advance(self.model, batch - self._first + 1)
         self._prune(start)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Remembers where it stopped."""
         self._count.rest(self.model)
 
-    def _start(self) -> None:
+    def _begin_fit(self) -> None:
         if self._count.begin(self.model, going_on=self._counted is self.model):
             # Other weights, or older ones: their masks may lack pruned weights.
             self._sparsity = 0.0

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.optimizers import slots_of
 from tb_pastnet.keras.model.tf_variable import tf_variable
-
-Array = npt.NDArray[Any]
+from tb_pastnet.record.weight import Array
 
 WEIGHTS, LEARNING_RATE = "weights", "learning_rate"
 _HEAD = "head"
@@ -57,9 +54,8 @@ class Snapshot:
         arrays: dict[str, Array] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
         arrays |= {f"weight_{number}": value for number, value in enumerate(self.weights.values())}
         arrays |= {f"optimizer_{number}": value for number, value in enumerate(self.optimizer)}
-        stream = io.BytesIO()
-        np.savez(stream, **arrays)  # type: ignore[arg-type]
-        Path(path).write_bytes(stream.getvalue())
+        with Path(path).open("wb") as file:  # NumPy would append .npz to a name
+            np.savez(file, **arrays)  # type: ignore[arg-type]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Snapshot:
@@ -102,8 +98,9 @@ class Rewound(NamedTuple):
     step: tuple[int, int]
 
 
-def take(state: MaskState, optimizer: keras.optimizers.Optimizer | None) -> Snapshot:
+def take(state: MaskState) -> Snapshot:
     """Copies weights and optimizer to the host."""
+    optimizer = state.optimizer()
     variables = [] if optimizer is None else optimizer.variables
     built = optimizer is not None and optimizer.built
     return Snapshot(
@@ -114,11 +111,10 @@ def take(state: MaskState, optimizer: keras.optimizers.Optimizer | None) -> Snap
     )
 
 
-def rewind(
-    state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot, what: str
-) -> Rewound:
+def rewind(state: MaskState, snapshot: Snapshot, what: str) -> Rewound:
     """Goes back to a snapshot, see `Masks.rewind`."""
     _check(state, snapshot, what)
+    optimizer = state.optimizer()
     start = _step(optimizer)
     if what == LEARNING_RATE:
         _rewind_clock(optimizer, snapshot)

@@ -14,10 +14,10 @@ was the fastest that doesn't first compile for seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.core.axes import ChannelAxis
@@ -30,12 +30,10 @@ from tb_pastnet.core.statistics import (
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.keras.types import Tensor
-from tb_pastnet.record.source import STACK_ELEMENTS
+from tb_pastnet.record.source import STACK_ELEMENTS, Floats, Ints
 
 _TINY_NORM = 1e-14
 """Below it, squares may have vanished from a sum."""
-
-Floats = npt.NDArray[np.floating]
 
 
 class Stack(NamedTuple):
@@ -44,11 +42,6 @@ class Stack(NamedTuple):
     members: tuple[int, ...]
     variables: tuple[Any, ...]
     axis: ChannelAxis
-
-    @property
-    def channels(self) -> int:
-        """Channels of all of them."""
-        return len(self.members) * self.axis.channels
 
     def read(self) -> Any:
         """Their values, in one tensor (members, *view): that of a single one is not copied."""
@@ -84,11 +77,11 @@ class TensorCopies:
         self._copies = [runner.variable(stack.read, "pastnet_copy") for stack in self._stacks]
         # Computed while values are current: for past values they stay the same.
         self._norms = [runner.variable(stack.norm, "pastnet_norm") for stack in self._stacks]
-        self._tiny = np.concatenate([np.full(stack.channels, _tiny(stack)) for stack in stacks])
+        channels = [len(stack.members) * stack.axis.channels for stack in stacks]
+        self._tiny = np.repeat([_tiny(stack) for stack in stacks], channels)
         self._take = runner.function(self._assign_all)
         self._compare = runner.fetch(lambda: [*self._rows(self._read())[:2], *rate.tensors()])
         self._replace = runner.fetch(self._compare_and_assign)
-        self._give: Callable[[], Any] | None = None
 
     def take(self) -> None:
         """Makes the current values the past ones."""
@@ -109,9 +102,11 @@ class TensorCopies:
 
     def past(self) -> list[Any]:
         """The past values: one tensor per variable. Later copies leave them as they are."""
-        if self._give is None:
-            self._give = self._runner.function(self._apart)
         return list(self._give())
+
+    @cached_property
+    def _give(self) -> Callable[[], Any]:
+        return self._runner.function(self._apart)
 
     def _read(self) -> list[Any]:
         return [stack.read() for stack in self._stacks]
@@ -135,11 +130,12 @@ class TensorCopies:
 
     def _rows(self, values: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
         """The rows of all stacks, which channels are suspect, and each one's current norms."""
-        past = zip(self._copies, self._norms, strict=True)
-        sides = [
-            _Sides(_exact(value), _exact(copy.read_value()), norm.read_value(), stack.axis)
-            for stack, value, (copy, norm) in zip(self._stacks, values, past, strict=True)
-        ]
+        sides = []
+        each = zip(self._stacks, values, self._copies, self._norms, strict=True)
+        for stack, value, copy, norm in each:
+            current, past = _exact(value), _exact(copy.read_value())
+            norms = _norm(current, stack.axis), norm.read_value()
+            sides.append(_Sides(current, past, *norms, stack.axis))
         # All channels at once from here on: the number of operations matters.
         wide = tf.float64 if any(side.norm.dtype == tf.float64 for side in sides) else tf.float32
         rows = tf.concat([tf.cast(side.rows(), wide) for side in sides], axis=1)
@@ -159,7 +155,7 @@ class TensorCopies:
         with tf.control_dependencies([done]):
             return [tf.identity(rows), tf.identity(suspect), *self._rate.tensors()]
 
-    def _corrected(self, result: Floats, suspects: npt.NDArray[np.intp]) -> Floats:
+    def _corrected(self, result: Floats, suspects: Ints) -> Floats:
         # Norms of float64 and of the largest float32 values don't fit in float32.
         exact = result.astype(np.float64)
         start = 0
@@ -174,37 +170,36 @@ class TensorCopies:
         return exact
 
 
-class _Sides:
-    """Current and past values of a stack, (members, *view)."""
+class _Sides(NamedTuple):
+    """Current and past values of a stack, (members, *view), and the norms of their channels."""
 
-    def __init__(self, current: Tensor, past: Tensor, past_norm: Tensor, axis: ChannelAxis) -> None:
-        self._current = current
-        self._past = past
-        self._past_norm = past_norm
-        self._axis = axis
-        self.norm = _norm(current, axis)
+    current: Tensor
+    past: Tensor
+    norm: Tensor
+    past_norm: Tensor
+    axis: ChannelAxis
 
     def rows(self) -> Any:
         """Norm, past_norm, delta_norm, delta_max and changed: (5, channels)."""
-        current, axis = self._current, self._axis
-        delta = current - self._past
-        differs = tf.cast(tf.not_equal(current, self._past), current.dtype)
-        norms = [self.norm, self._past_norm, _norm(delta, axis)]
+        current, axis = self.current, self.axis
+        delta = current - self.past
+        differs = tf.cast(tf.not_equal(current, self.past), current.dtype)
+        norms = [self.norm, self.past_norm, _norm(delta, axis)]
         largest = _reduced(tf.reduce_max, tf.abs(delta), axis)
         changed = _reduced(tf.reduce_sum, differs, axis) / axis.elements
         return _in_order(tf.stack([*norms, largest, changed]), axis)
 
     def hidden(self) -> Any:
         """Which channels have a norm of 0, and an element that isn't 0: bool (channels,)."""
-        zero = tf.equal(tf.minimum(self.norm, self._past_norm), 0)
+        zero = tf.equal(tf.minimum(self.norm, self.past_norm), 0)
 
         def look() -> Any:
-            current = _hidden(self._current, self.norm, self._axis)
-            return current | _hidden(self._past, self._past_norm, self._axis)
+            current = _hidden(self.current, self.norm, self.axis)
+            return current | _hidden(self.past, self.past_norm, self.axis)
 
         # For each stack separately: one channel of zeros shouldn't make all weights be read.
         hidden = tf.cond(tf.reduce_any(zero), look, lambda: tf.zeros_like(zero))
-        return _in_order(hidden[tf.newaxis], self._axis)[0]
+        return _in_order(hidden[tf.newaxis], self.axis)[0]
 
 
 def _exact(values: Tensor) -> Any:

@@ -127,7 +127,7 @@ def test_what_can_not_carry_masks_trains_on(model, caplog, monkeypatch):
     masks = hold(model)
     other = other_model(model, "nested")
     other.compile("sgd", "mse")
-    monkeypatch.setattr("tb_pastnet.keras.masks.patches.carry", lambda model: 1 / 0)
+    monkeypatch.setattr("tb_pastnet.keras.masks.carried.carry", lambda model: 1 / 0)
     with caplog.at_level(logging.WARNING, "tb_pastnet"):
         train(other)
     assert "Could not attach the masks of its weights to a model: division by" in caplog.text

@@ -29,6 +29,7 @@ SCHEDULE = keras.optimizers.schedules.ExponentialDecay(0.5, 10, 0.1)
         (lambda: 0.25, 0.25),
         (SCHEDULE, 0.05),
         (keras.optimizers.SGD(0.25), 0.25),
+        ([keras.optimizers.SGD(0.25)], 0.25),
         (keras.optimizers.SGD(SCHEDULE), 0.5),
         (keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.25)), 0.25),
     ],
@@ -46,6 +47,13 @@ def test_the_optimizer_of_the_model_of_now():
     assert rate(1) == 0.5
     model.optimizer.learning_rate = 0.25
     assert rate(1) == 0.25
+
+
+def test_a_single_optimizer_is_found_under_any_name():
+    model = SimpleNamespace(own=keras.optimizers.SGD(0.5))
+    rate = LearningRate(None, model)
+    assert rate(1) == 0.5
+    assert len(rate.tensors()) == 1
 
 
 def heard(source, model=None):

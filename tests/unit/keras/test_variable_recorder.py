@@ -14,20 +14,20 @@ from typing import Any
 import keras
 import pytest
 
-from tb_pastnet.keras.arrays import recorder
-from tb_pastnet.keras.arrays.recorder import VariableSource
+from tb_pastnet.keras import variable_recorder
+from tb_pastnet.keras.variable_recorder import VariableSource
 from tb_pastnet.record.source import ArraySource, Source
 from tb_pastnet.record.weight import Network
 from tests.sampled import sampled
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module", params=sampled(["jax", "torch"], every=2))
 def shown(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What the program printed."""
     pytest.importorskip(request.param, reason=f"needs {request.param}")
-    command = [sys.executable, "-m", "tests.unit.keras.arrays.program"]
+    command = [sys.executable, "-m", "tests.unit.keras.variable_program"]
     env = {**os.environ, "KERAS_BACKEND": request.param, "PYTHONWARNINGS": "default"}
     done = subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=300
@@ -73,6 +73,12 @@ def test_learning_rates_are_those_of_the_updates_that_were_made(shown: dict[str,
     assert shown["rates"] == pytest.approx(rates, rel=1e-5)
 
 
+def test_gradient_accumulation_is_counted_in_batches(shown: dict[str, Any]) -> None:
+    assert shown["accumulated"]["notes"] == []
+    assert shown["accumulated"]["steps"] == [*range(1, 17)]
+    assert shown["accumulated"]["rates"] == pytest.approx(shown["rates"], rel=1e-5)
+
+
 def test_what_is_frozen_is_audited_also_through_another_fit(shown: dict[str, Any]) -> None:
     assert shown["all_steps"] == [*range(1, 25)]
     assert shown["violated"] == [["first/kernel", 17]]
@@ -103,8 +109,8 @@ def test_the_first_of_several_processes_writes(
     monkeypatch.setitem(sys.modules, backend, Processes(number))
     network = Network((), (), (), ())
     monkeypatch.setattr(ArraySource, "__init__", Source.__init__)
-    monkeypatch.setattr(recorder, "TrainableFlags", lambda entries: None)
-    source = VariableSource(network, None, ())
+    monkeypatch.setattr(variable_recorder, "TrainableFlags", lambda entries: None)
+    source = VariableSource(network, None)
     assert (source.writes, source.workers) == (number == 0, 2)
 
 

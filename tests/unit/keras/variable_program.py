@@ -21,7 +21,7 @@ X = RNG.normal(size=(60, 8, 8, 1)).astype("float32")
 Y = RNG.integers(0, 3, 60)
 
 
-def built(**compiled):
+def built(accumulated=None, **compiled):
     keras.utils.set_random_seed(3)
     model = keras.Sequential(
         [
@@ -36,7 +36,8 @@ def built(**compiled):
     model.layers[0].trainable = False
     rate = keras.optimizers.schedules.ExponentialDecay(1e-2, 4, 0.5)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.AdamW(rate), loss, **compiled)
+    optimizer = keras.optimizers.AdamW(rate, gradient_accumulation_steps=accumulated)
+    model.compile(optimizer, loss, **compiled)
     return model
 
 
@@ -107,6 +108,11 @@ def main():
     executions = 3 if keras.backend.backend() == "jax" else 1
     trained(built(steps_per_execution=executions), several, epochs=1)
     several.close()
+    folder = tempfile.mkdtemp()
+    accumulated = pastnet.PastNetCallback(folder, every=1)
+    trained(built(accumulated=2), accumulated)
+    accumulated.close()
+    gathered = recorded(folder)
     try:
         trained(built(), pastnet.PastNetCallback(tempfile.mkdtemp(), probe=X[:2]))
     except pastnet.errors.InvalidArgument as error:
@@ -126,6 +132,11 @@ def main():
                 "violated": sorted({(v.variable, v.first_step) for v in after.violations}),
                 "trainable": after.variables["dense/kernel"].trainable[[0, -1], 0].tolist(),
                 "strides": recorded(stride).steps.tolist(),
+                "accumulated": {
+                    "notes": [*gathered.notes],
+                    "steps": gathered.steps.tolist(),
+                    "rates": gathered.learning_rates.tolist(),
+                },
                 "refused": refused,
             }
         )

@@ -6,12 +6,12 @@ import keras
 import numpy as np
 import pytest
 
-from tb_pastnet.keras.arrays.recorder import FlagAudit, VariableWeight
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.tf_weights import network
 from tb_pastnet.keras.model.walk import layer_variables
 from tb_pastnet.keras.model.weights import network_of
+from tb_pastnet.keras.variable_recorder import VariableAudit, VariableWeight
 from tb_pastnet.record.audit.freeze_audit import Audit
 
 NOTE = (
@@ -35,7 +35,7 @@ def on_arrays(model):
     found = network_of(VariableWeight, layer_variables(model), "the model")
     for weight in found.weights:
         weight.values = HostValues()
-    return Audit(FlagAudit(found.weights), lambda: None)
+    return Audit(VariableAudit(found.weights), lambda: None)
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""Statistics of frozen layers, such as a moving mean: in training mode they still move."""
+"""The part of an audit that Keras's `trainable` flags decide."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,35 +11,48 @@ import numpy as np
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import FoundWeight, TrainableFlags
-from tb_pastnet.record.audit.freeze_audit import Held
+from tb_pastnet.record.audit.freeze_audit import AuditSource, Held
 from tb_pastnet.record.weight import Array
 
 _MEND = "set trainable = False on these layers and compile again to stop that"
 
 
-class FrozenStatistics:
-    """Compares the statistics of frozen layers with their values when the layer was frozen.
+class FlagAudit(AuditSource):
+    """Reads the flags of `weights`, and notes statistics that move in frozen layers.
 
-    A layer is frozen by its own flag, or if all its weights are held.
+    Statistics, such as a moving mean, still move in training mode. They are compared with their
+    values when the layer was frozen: by its own flag, or because all its weights are held.
     """
 
-    def __init__(self, weights: Sequence[FoundWeight]) -> None:
-        self._weights = [each for each in weights if each.statistic and not each.text.follows]
-        self._flags = TrainableFlags([_of_layer(each.found) for each in self._weights])
+    def __init__(
+        self,
+        weights: Sequence[FoundWeight],
+        current: Callable[[], Mapping[str, Array]] = dict,
+    ) -> None:
+        # Computed weights move with their parts.
+        self.weights = [each for each in weights if not (each.statistic or each.found.computed)]
+        self._flags = TrainableFlags([weight.found for weight in self.weights])
         self._trained: dict[str, list[str]] = defaultdict(list)
-        for each in weights:
-            if not (each.statistic or each.found.computed):
-                self._trained[each.layer].append(each.name)
+        for each in self.weights:
+            self._trained[each.layer].append(each.name)
+        self._statistics = [each for each in weights if each.statistic and not each.text.follows]
+        self._layer_flags = TrainableFlags([_of_layer(each.found) for each in self._statistics])
+        # Values by name if many are read at once; others are read one by one.
+        self._current = current
         self._references: dict[str, bytes] = {}
         self._noted: set[str] = set()
 
     def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""
-        return self._flags.quick_key()
+        return *self._flags.quick_key(), *self._layer_flags.quick_key()
 
-    def follow(self, held: Mapping[str, Held]) -> None:
-        """Looks at which layers are frozen now, by their flags and their `held` weights."""
-        for weight, trains in zip(self._weights, self._flags.read(), strict=True):
+    def trainable(self) -> list[bool]:
+        """See `AuditSource`."""
+        return self._flags.read()
+
+    def follow_statistics(self, held: Mapping[str, Held]) -> None:
+        """See `AuditSource`."""
+        for weight, trains in zip(self._statistics, self._layer_flags.read(), strict=True):
             names = self._trained.get(weight.layer, ())
             if not trains or (names and all(_is_whole(held.get(name)) for name in names)):
                 if weight.name not in self._references:
@@ -47,21 +60,17 @@ class FrozenStatistics:
             else:
                 self._references.pop(weight.name, None)
 
-    def notes(self, values: Mapping[str, Array]) -> list[str]:
-        """A note on layers whose statistics have moved, each layer once; others are in `values`."""
+    def notes(self) -> list[str]:
+        """See `AuditSource`: on layers whose statistics have moved, each layer once."""
+        values = self._current() if self._references else {}
         moved = {
             weight.layer: None
-            for weight in self._weights
+            for weight in self._statistics
             if weight.layer not in self._noted and self._has_moved(weight, values)
         }
         self._noted.update(moved)
         layers = ", ".join(map(repr, [*moved][:3]))
         return [f"{MOVING_STATISTICS}, e.g. {layers}: {_MEND}"] if moved else []
-
-    @property
-    def watching(self) -> bool:
-        """Whether there is something to compare."""
-        return bool(self._references)
 
     def _has_moved(self, weight: FoundWeight, values: Mapping[str, Array]) -> bool:
         reference = self._references.get(weight.name)

@@ -1,0 +1,172 @@
+"""The recorder of `PastNetCallback` for Keras on JAX or PyTorch, without TensorFlow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.audit.flag_audit import FlagAudit
+from tb_pastnet.keras.measure.used_rate import UsedRate
+from tb_pastnet.keras.model.walk import layer_variables
+from tb_pastnet.keras.model.weights import (
+    AxisOverrides,
+    FoundWeight,
+    TrainableFlags,
+    network_of,
+    shown,
+)
+from tb_pastnet.keras.types import Model, Probed, RateSource, Variable
+from tb_pastnet.record.array_recorder import RatedSource
+from tb_pastnet.record.audit.array_audit import ArrayAudit
+from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
+from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.record.weight import Array, Network
+
+
+class Values:
+    """Finds the values of a model's variables, as arrays that are released at once.
+
+    On JAX, `fit` takes them out of the variables for an epoch, and donates them to each step.
+    `Callback.model` would put all of them back at each access, which doubles the time of a small
+    step; here only requested values are read, in place.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._apart: dict[int, tuple[str, int]] = {}
+
+    def note(self) -> None:
+        """Before a step: notes the order in which Keras takes out the remaining variables."""
+        model = self._model
+        if keras.backend.backend() != "jax" or not getattr(model, "_jax_state_synced", False):
+            return
+        optimizer = getattr(model, "optimizer", None)
+        self._apart = {
+            id(variable): (kind, number)
+            for kind, variables in (
+                ("trainable_variables", model.trainable_variables),
+                ("non_trainable_variables", model.non_trainable_variables),
+                ("optimizer_variables", getattr(optimizer, "variables", ())),
+            )
+            for number, variable in enumerate(variables)
+        }
+
+    def read(self, variable: Variable) -> Array:
+        """The current values of a keras.Variable: a view if they are in this machine's memory."""
+        model = self._model
+        state = getattr(model, "_jax_state", None)
+        if state and not model._jax_state_synced and id(variable) in self._apart:
+            kind, number = self._apart[id(variable)]
+            return np.asarray(state[kind][number])
+        return _array(variable.value)
+
+    def number(self, value: Any) -> float:
+        """A keras.Variable, a scalar array or a number, as a float."""
+        return float(self.read(value) if isinstance(value, keras.Variable) else value)
+
+
+def _array(value: Any) -> Array:
+    if not hasattr(value, "detach"):  # an array of JAX
+        return np.asarray(value)
+    value = value.detach()
+    if value.device.type == "cpu" and str(value.dtype) != "torch.bfloat16":
+        array: Array = value.numpy()
+        return array
+    converted: Array = keras.ops.convert_to_numpy(value)
+    return converted
+
+
+class VariableWeight(FoundWeight):
+    """A weight that a keras.Variable holds, or `values` while it is trained."""
+
+    values: Values
+
+    def read(self) -> Array:
+        """See `Weight`."""
+        return self.values.read(self.variable)
+
+
+class VariableAudit(FlagAudit, ArrayAudit):
+    """The audit of weights that Keras's `trainable` holds."""
+
+    def __init__(self, weights: Sequence[VariableWeight]) -> None:
+        ArrayAudit.__init__(self, weights, DecayByNumbers())
+        FlagAudit.__init__(self, weights)
+
+
+class VariableSource(RatedSource):
+    """Keras weights, each of whose flags is read once."""
+
+    def __init__(self, network: Network[Any], rate: UsedRate) -> None:
+        super().__init__(network, rate, ("keras", keras.backend.backend()), *_processes())
+        self._flags = TrainableFlags([weight.found for weight in network.weights])
+
+    def trainable(self) -> Sequence[bool]:
+        """See `Source`."""
+        return self._flags.read()
+
+
+def _processes() -> tuple[int, int]:
+    """The index of this process among those that train the model, from 0, and their number."""
+    if keras.backend.backend() == "jax":
+        jax: Any = sys.modules["jax"]
+        return jax.process_index(), jax.process_count()
+    workers: Any = sys.modules["torch"].distributed
+    alone = not (workers.is_available() and workers.is_initialized())
+    return (0, 1) if alone else (workers.get_rank(), workers.get_world_size())
+
+
+class VariableRecorder(Recording):
+    """A `Recording` of a Keras model by the arguments of `PastNetCallback`.
+
+    Masks and probes work only on TensorFlow. `settings` are those of `Recording`.
+    """
+
+    def __init__(
+        self,
+        logdir: str,
+        model: Model,
+        every: int,
+        past: str | int,
+        variables: Iterable[Any] | None,
+        channel_axis: AxisOverrides | None,
+        learning_rate: RateSource,
+        initial_step: int,
+        audit: bool,
+        probe: Probed,
+        budget: float | None,
+        probe_every: int,
+        follows: Iterable[Any],
+        **settings: Any,
+    ) -> None:
+        if probe is not None:
+            raise InvalidArgument(
+                f"Could not evaluate a probe: expected Keras on TensorFlow, got the backend "
+                f"{keras.backend.backend()!r}. Leave probe= out, or set KERAS_BACKEND=tensorflow."
+            )
+        values, failures = Values(model), Failures()
+        network = network_of(
+            VariableWeight, layer_variables(model), shown(model), variables, channel_axis, follows
+        )
+        for weight in network.everything:
+            weight.values = values
+        rate = UsedRate(learning_rate, model, values.number)
+        # Before a step, notes where the values of variables go.
+        self.expect_update = values.note
+        # How many updates an optimizer has made, even while JAX holds its variables.
+        self.steps_of = rate.updates
+        audited = Audit(VariableAudit(network.weights), lambda: None) if audit else None
+        start = network.origin()
+        tracker = MaskTracker(network.weights, lambda: None, audited, lambda: start, failures)
+        schedule = Schedule(every, past, initial_step, budget, probe_every=probe_every)
+        source = VariableSource(network, rate)
+        super().__init__(logdir, source, schedule, tracker, failures, **settings)
