@@ -123,17 +123,10 @@ class GraphSession(Runner):
             value = build()
             return self.own(tf.zeros(value.shape, value.dtype), name)
 
-    def own(
-        self,
-        initial: tf.Tensor,
-        name: str,
-        collection: str | None = None,
-        group: str = "",
-    ) -> GraphWeight:
-        """Our own untrained variable, listed in a collection if any."""
-        collections = [] if collection is None else [collection]
+    def own(self, initial: tf.Tensor, name: str, *collections: str, group: str = "") -> GraphWeight:
+        """Our own untrained variable, listed in some collections."""
         variable = tf.Variable(
-            initial, trainable=False, collections=collections, name=name, use_resource=True
+            initial, trainable=False, collections=[*collections], name=name, use_resource=True
         )
         owned = GraphVariable(variable.op.name, (variable,), False)
         return GraphWeight(self, owned, writable=True, group=group)
@@ -159,11 +152,10 @@ class GraphSession(Runner):
 
     def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> GraphWeight:
         """The weight of a user's variable, one object for each."""
-        weight = self._weights.get(variable.name)
-        if weight is None:
-            weight = GraphWeight(self, variable, writable=writable, group="weights")
-            self._weights[variable.name] = weight
-        return weight
+        name = variable.name
+        if name not in self._weights:
+            self._weights[name] = GraphWeight(self, variable, writable=writable, group="weights")
+        return self._weights[name]
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
         """See `Runner`. Results are arrays."""

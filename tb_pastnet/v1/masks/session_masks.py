@@ -31,15 +31,13 @@ class GraphVariableMasks(VariableMasks):
         shape = variable.shape.as_list()
         self._zeros = np.zeros((), variable.dtype.as_numpy_dtype)  # fits parts as well
 
-        def own(word: str, dtype: Any, initial: Any) -> Any:
-            group = "masks" if dtype == tf.bool else "weights"
-            name = f"{variable.name}/{word}"
-            return site.own(initial(shape, dtype), name, MASK_VARIABLES, group)
+        def own(initial: tf.Tensor, word: str, group: str) -> Any:
+            return site.own(initial, f"{variable.name}/{word}", MASK_VARIABLES, group=group)
 
         with site.building():
-            self.kept = own("kept", tf.bool, tf.ones)
-            self.through = own("through", tf.bool, tf.ones)
-            self.held = own("reference", variable.dtype, tf.zeros)
+            self.kept = own(tf.ones(shape, tf.bool), "kept", "masks")
+            self.through = own(tf.ones(shape, tf.bool), "through", "masks")
+            self.held = own(tf.zeros(shape, variable.dtype), "reference", "weights")
 
     @property
     def variables(self) -> list[Any]:
