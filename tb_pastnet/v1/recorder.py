@@ -107,7 +107,7 @@ class Recorder(Recording):
         self._origin = cache(network.origin)
         state, audited = None if masks is None else masks.state, None
         if audit and masks is not None:
-            compared = GraphAudit(network.weights, masks.state, self._site, masks.witness)
+            compared = GraphAudit(network.weights, masks.state, masks.witness)
             audited = Audit(compared, lambda: state)
         tracker = MaskTracker(network.weights, lambda: state, audited, self._origin, failures)
         rate = rate_in(self._site, learning_rate)
@@ -246,11 +246,17 @@ class RecorderHook(tf.train.SessionRunHook):
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Takes the first past values, or begins a new lineage."""
-        self._tell(session, begin=True)
+        step = self._step_in(session)
+        if self.recorder is not None and step is not None:
+            self.recorder.restart(step, session)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Makes a record if one is due."""
-        self._tell(run_context.session, begin=False)
+        session = run_context.session
+        step = self._step_in(session)
+        # With the same step it made no update, as in an evaluation.
+        if self.recorder is not None and step not in (None, self.recorder.last_step):
+            self.recorder.record(step, session)
 
     def end(self, session: tf.Session) -> None:
         """Writes waiting records, and closes the log."""
@@ -261,18 +267,6 @@ class RecorderHook(tf.train.SessionRunHook):
     def _timer(self) -> OverheadTimer | None:
         return None if self.recorder is None else self.recorder.meter
 
-    @metered()
-    def _tell(self, session: tf.Session, *, begin: bool) -> None:
-        recorder = self.recorder
-        if recorder is None:
-            return
-        try:
-            step = int(session.run(self._step))
-        except Exception as error:
-            self._failures.add("Could not read the global step", error)
-            return
-        if begin:
-            recorder.restart(step, session)
-        elif step != recorder.last_step:
-            # Otherwise it made no update, as in an evaluation.
-            recorder.record(step, session)
+    @metered("Could not read the global step")
+    def _step_in(self, session: tf.Session) -> Any:
+        return int(session.run(self._step))

@@ -11,8 +11,7 @@ from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't 
 
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.keras.graphs.nodes import Nest
-from tb_pastnet.v1.clones.graph_copy import Pair
-from tb_pastnet.v1.clones.graph_part import GraphPart
+from tb_pastnet.v1.clones.graph_part import GraphPart, Pair
 from tb_pastnet.v1.graph.graph_variables import (
     GraphVariable,
     graph_variable,

@@ -23,8 +23,8 @@ from tb_pastnet.v1.clones.clone_arguments import (
     replacements,
     shared_names,
 )
-from tb_pastnet.v1.clones.graph_copy import Copied, Pair, copy_part, storage
-from tb_pastnet.v1.clones.graph_part import GraphPart, take_followers
+from tb_pastnet.v1.clones.graph_copy import Copied, copy_part, storage
+from tb_pastnet.v1.clones.graph_part import GraphPart, Pair, take_followers
 from tb_pastnet.v1.graph.graph_variables import graph_variables, slice_in
 
 _ASSIGNS = ("Assign", "AssignVariableOp")
@@ -121,24 +121,25 @@ def clone_network(
     _check(initial, session, graph)
     replaced = replacements(inputs, new_inputs, graph)
     shared = shared_names(share, graph, DOING)
-    part = GraphPart(graph, frozenset({*(old.name for old, _ in replaced), *shared}))
-    part.take(flat(outputs))
-    refuse_unneeded([old.name for old, _ in replaced], part)
+    starts = [old.name for old, _ in replaced]
+    part = GraphPart(graph, {*starts, *shared}, flat(outputs))
+    refuse_unneeded(starts, part)
     followers = take_followers(part)
     part.check(DOING)
 
-    twins = _twin_variables(part, scope, fresh=initial == "initializer")
+    fresh = initial == "initializer"
+    twins = _twin_variables(part, scope, fresh=fresh)
     storages = [(held.outputs[0], storage(twin)) for held, twin in twins]
     copied = copy_part(part, [*replaced, *storages], scope)
     for key, element in followers:
         graph.add_to_collection(key, copied(element))
     ends = [copied(tensor) for tensor in flat(outputs)]
-    sync = _sync_twins(twins, graph, scope)
+    sync, init = _sync_and_init(twins, graph, scope, fresh=fresh)
     clone = ClonedGraph(
         inputs=inputs if new_inputs is None else new_inputs,
         outputs=tf.nest.pack_sequence_as(outputs, ends, expand_composites=True),
         variables=[twin for _, twin in twins],
-        initializer=sync if initial == "copy" else _initialize_twins(twins, graph, scope),
+        initializer=init,
         sync_op=sync,
         mapping={held.name: twin.op.name for held, twin in twins},
     )
@@ -202,16 +203,18 @@ def _twin_variables(part: GraphPart, scope: str, *, fresh: bool) -> list[Pair]:
     return pairs
 
 
-def _sync_twins(pairs: Sequence[Pair], graph: tf.Graph, scope: str) -> tf.Operation:
-    """Builds the operation that copies the originals' values to their twins."""
-    with graph.as_default(), graph.control_dependencies(None), tf.name_scope(f"{scope}/sync/"):
-        return tf.group(*(twin.assign(_read(held), read_value=False) for held, twin in pairs))
-
-
-def _initialize_twins(pairs: Sequence[Pair], graph: tf.Graph, scope: str) -> tf.Operation:
-    """Builds the operation that initializes twins themselves."""
-    with graph.as_default(), graph.control_dependencies(None), tf.name_scope(f"{scope}/init/"):
-        return tf.group(*(twin.initializer for _, twin in pairs))
+def _sync_and_init(
+    pairs: Sequence[Pair], graph: tf.Graph, scope: str, *, fresh: bool
+) -> tuple[tf.Operation, tf.Operation]:
+    """Builds the operations that copy the originals' values, and that initialize the twins."""
+    with graph.as_default(), graph.control_dependencies(None):
+        with tf.name_scope(f"{scope}/sync/"):
+            copies = (twin.assign(_read(held), read_value=False) for held, twin in pairs)
+            sync = tf.group(*copies)
+        if not fresh:
+            return sync, sync
+        with tf.name_scope(f"{scope}/init/"):
+            return sync, tf.group(*(twin.initializer for _, twin in pairs))
 
 
 def _read(operation: tf.Operation) -> tf.Tensor:
@@ -291,21 +294,17 @@ class _Draw:
     def __call__(self, value: tf.Tensor, pairs: Iterable[Pair]) -> tf.Tensor:
         """Copies an initial value, which may depend on the variables of earlier pairs."""
         part = self._part(value)
-        part.check("draw an initial value")
         storages = {held.outputs[0].name: storage(twin) for held, twin in pairs}
         earlier = Copied(storages, self._copied)
         with tf.name_scope(self._scope + "/"):
             seeds = self._other_seeds(part)
-        outside = [(tensor, earlier(tensor)) for tensor in part.outside()]
-        replaced = [(tensor, copy) for tensor, copy in outside if copy is not tensor]
-        copied = copy_part(part, [*replaced, *seeds], self._scope, self._reseed)
+        copied = copy_part(part, [*part.outside(earlier), *seeds], self._scope, self._reseed)
         self._copied |= copied.operations
         return earlier(copied(value))
 
     def _part(self, value: tf.Tensor) -> GraphPart:
-        part = GraphPart(self._network.graph, self._network.starts | self._copied.keys())
-        part.take([value])
-        return part
+        starts = self._network.starts | self._copied.keys()
+        return GraphPart(self._network.graph, starts, [value])
 
     def _reseed(self, node: tf.NodeDef) -> None:
         """Changes the seed of a random operation, if it has one, the same in every process."""

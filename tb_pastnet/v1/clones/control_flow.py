@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 
 _KEYS = (tf.GraphKeys.COND_CONTEXT, tf.GraphKeys.WHILE_CONTEXT)
 
-_SINGLE = (
-    "pred_name",
-    "pivot_name",
-    "pivot_for_pred_name",
-    "pivot_for_body_name",
-    "maximum_iterations_name",
-)
-"""Fields with the name of one tensor."""
-
-_MANY = ("loop_exit_names", "loop_enter_names")
-"""Fields with the names of several."""
-
 Rename = Callable[[str], str | None]
 """The name of a tensor in the copy, or None if it isn't copied."""
 
@@ -39,10 +27,10 @@ class Context(NamedTuple):
     anchors: tuple[str, ...]
 
 
-def contexts(graph: tf.Graph) -> tuple[Context, ...]:
+def contexts_of(graph: tf.Graph) -> tuple[Context, ...]:
     """The branches and loops of a graph, including those within others."""
     return tuple(
-        Context(frozenset(map(node_of, _inside(definition))), tuple(_named(definition)))
+        Context(frozenset(map(node_of, _inside(definition))), tuple(_anchors(definition)))
         for _, context in _roots(graph)
         for definition in _nested(context.to_proto())
     )
@@ -73,23 +61,29 @@ def _inside(definition: Definition) -> set[str]:
     return set(values.values) - set(values.external_values)
 
 
-def _named(definition: Definition) -> list[str]:
-    single = [getattr(definition, key, "") for key in _SINGLE]
-    return [name for name in single if name] + [
-        name for key in _MANY for name in getattr(definition, key, ())
-    ]
+def _tensors(definition: Definition) -> dict[str, Any]:
+    """Its fields that name a tensor, or several; all texts do but its own name."""
+    return {
+        field.name: value
+        for field, value in definition.ListFields()
+        if field.type == field.TYPE_STRING and field.name != "context_name"
+    }
+
+
+def _anchors(definition: Definition) -> list[str]:
+    named = _tensors(definition).values()
+    single = [value for value in named if isinstance(value, str)]
+    return single + [name for value in named if not isinstance(value, str) for name in value]
 
 
 def _rename(definition: Definition, rename: Rename, scope: str) -> None:
     """Renames all tensors in the definition of a context; those that aren't copied are left out."""
     definition.context_name = f"{scope}/{definition.context_name}"
-    for key in _SINGLE:
-        if getattr(definition, key, ""):
-            setattr(definition, key, rename(getattr(definition, key)))
-    for key in _MANY:
-        if hasattr(definition, key):
-            names = getattr(definition, key)
-            names[:] = _copied(names, rename)
+    for field, value in _tensors(definition).items():
+        if isinstance(value, str):
+            setattr(definition, field, rename(value))
+        else:
+            value[:] = _copied(value, rename)
     values = definition.values_def
     inside = _copied(sorted(_inside(definition)), rename)
     outside = {rename(key): rename(value) for key, value in values.external_values.items()}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import tensorflow.compat.v1 as tf
 
@@ -18,8 +18,8 @@ from tensorflow.python.framework.ops import get_gradient_function, gradient_regi
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import called, first_argument
-from tb_pastnet.v1.clones.control_flow import contexts, copy_contexts
-from tb_pastnet.v1.clones.graph_part import GraphPart
+from tb_pastnet.v1.clones.control_flow import copy_contexts
+from tb_pastnet.v1.clones.graph_part import GraphPart, Pair
 
 if TYPE_CHECKING:
     from tensorflow.core.framework.function_pb2 import FunctionDef, FunctionDefLibrary
@@ -36,17 +36,9 @@ _OURS = "PastNetCopy-"
 _NUMBERS = itertools.count(1)
 _COPIES = itertools.count(1)
 
-Rewire = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
-"""From gradients, and their inputs, to the same with tensors of a copy."""
 
-Attributes = Mapping[str, Any]
-"""Attributes of the node that holds a variable."""
-
-Pair = tuple[Any, Any]
-"""A part of an original, and its counterpart in a copy."""
-
-
-class Copied(NamedTuple):
+@dataclass(frozen=True)
+class Copied:
     """Replacements of tensors and operations, by name."""
 
     tensors: Mapping[str, tf.Tensor]
@@ -111,11 +103,9 @@ def _take_shapes(part: GraphPart, copied: Copied) -> None:
 def _definition(part: GraphPart, scope: str, copied: Copied) -> tf.GraphDef:
     """The imported definition, without names that would tie it to the original."""
     nodes = [operation.node_def for operation in part.operations.values()]
-    within_flow = {name for context in contexts(part.graph) for name in context.inside}
+    within_flow = {name for context in part.contexts for name in context.inside}
     for node, operation in zip(nodes, part.operations.values(), strict=True):
-        in_flow = node.name in within_flow
-        rewire = partial(_rewired, operation, part, copied, in_flow)
-        _own_gradient(operation, node, in_flow, rewire)
+        _own_gradient(operation, node, part, copied, in_flow=node.name in within_flow)
         if "frame_name" in node.attr:  # of a loop of control flow v1
             node.attr["frame_name"].s = f"{scope}/{node.attr['frame_name'].s.decode()}".encode()
         if "_class" in node.attr:
@@ -166,9 +156,10 @@ def _rewired(
     operation: tf.Operation,
     part: GraphPart,
     copied: Copied,
-    in_flow: bool,
     results: Sequence[Any],
     upstream: Sequence[Any],
+    *,
+    in_flow: bool,
 ) -> Sequence[Any]:
     """The gradients of a copied operation, if its original's close over the original network."""
     leaves = tf.nest.flatten(results, expand_composites=True)
@@ -176,8 +167,9 @@ def _rewired(
     values = (*upstream, *copied.tensors.values())
     ends = (value.name for value in values if isinstance(value, tf.Tensor))
     copies = (copy.name for copy in copied.operations.values())
-    gradient = GraphPart(part.graph, frozenset({*originals, *part.starts, *ends, *copies}))
-    gradient.take(leaf for leaf in leaves if isinstance(leaf, tf.Tensor))
+    starts = {*originals, *part.starts, *ends, *copies}
+    tensors = (leaf for leaf in leaves if isinstance(leaf, tf.Tensor))
+    gradient = GraphPart(part.graph, starts, tensors)
     foreign = gradient.variables.keys() - part.variables.keys()
     uses = gradient.reached & originals
     if not uses and not foreign:
@@ -191,9 +183,7 @@ def _rewired(
             f"its outputs don't use. Use it in the function itself as well, or add it to share."
         )
     gradient.check(f"take a gradient through the copy of {operation.name!r}")
-    outside = [(tensor, copied(tensor)) for tensor in gradient.outside()]
-    pairs = [(tensor, copy) for tensor, copy in outside if copy is not tensor]
-    own = copy_part(gradient, pairs, copied(operation).name + "_gradient")
+    own = copy_part(gradient, gradient.outside(copied), copied(operation).name + "_gradient")
     rewired = [own(leaf) if isinstance(leaf, tf.Tensor) else leaf for leaf in leaves]
     return tuple(tf.nest.pack_sequence_as(results, rewired, expand_composites=True))
 
@@ -224,9 +214,12 @@ def _own_functions(
 
 
 def _mark_variables(
-    node: tf.NodeDef, inputs: Sequence[Attributes | None], functions: Mapping[str, FunctionDef]
+    node: tf.NodeDef, inputs: Sequence[Any], functions: Mapping[str, FunctionDef]
 ) -> None:
-    """Writes variables' shapes, which gradients need, into the definitions of called functions."""
+    """Writes variables' shapes, which gradients need, into the definitions of called functions.
+
+    `inputs` are like the results of `_variable`.
+    """
     arguments = inputs[first_argument(node) :]
     for reference in called(node):
         function = functions.get(reference.name)
@@ -244,7 +237,8 @@ def _mark_variables(
             _mark_variables(inner, [variables.get(name) for name in inner.input], functions)
 
 
-def _variable(tensor: tf.Tensor) -> Attributes | None:
+def _variable(tensor: tf.Tensor) -> Mapping[str, Any] | None:
+    """The attributes of the node that holds the variable that a tensor passes on."""
     operation = tensor.op
     while operation.type in _PASS_ON:
         operation = operation.inputs[0].op
@@ -259,7 +253,9 @@ def _rename(nodes: Iterable[tf.NodeDef], names: Mapping[str, str]) -> None:
                 reference.name = names.get(reference.name, reference.name)
 
 
-def _own_gradient(operation: tf.Operation, node: tf.NodeDef, in_flow: bool, rewire: Rewire) -> None:
+def _own_gradient(
+    operation: tf.Operation, node: tf.NodeDef, part: GraphPart, copied: Copied, *, in_flow: bool
+) -> None:
     """Sets the gradient in the definition of a copy: that of its original, with the copy's tensors.
 
     `in_flow`: it is in a branch or loop of control flow v1.
@@ -277,7 +273,7 @@ def _own_gradient(operation: tf.Operation, node: tf.NodeDef, in_flow: bool, rewi
         except ValueError as error:
             # A tensor of one loop can't be used in another.
             raise (_closes_over(copy.name) if in_flow else error) from error
-        return rewire(results, upstream)
+        return _rewired(operation, part, copied, results, upstream, in_flow=in_flow)
 
     _register(node, gradient)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import tensorflow.compat.v1 as tf
@@ -11,13 +11,14 @@ from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't 
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import PYTHON, called_functions, operation_of, reach
-from tb_pastnet.v1.clones.control_flow import Context, contexts
+from tb_pastnet.v1.clones.control_flow import Context, contexts_of
+from tb_pastnet.v1.graph.graph_variables import VARIABLES
 
 if TYPE_CHECKING:
     from tensorflow.core.framework.function_pb2 import FunctionDef
 
-VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
-"""Types of the operations that hold variables."""
+Pair = tuple[Any, Any]
+"""A part of an original, and its counterpart in a copy."""
 
 _FOLLOWERS = (tf.GraphKeys.UPDATE_OPS, tf.GraphKeys.REGULARIZATION_LOSSES)
 """The collections of what belongs to a network next to its outputs."""
@@ -25,31 +26,36 @@ _FOLLOWERS = (tf.GraphKeys.UPDATE_OPS, tf.GraphKeys.REGULARIZATION_LOSSES)
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
 
 
-@dataclass
 class GraphPart:
-    """A part of a graph, found backwards from its end, by name.
+    """A part of a graph, found backwards from its ends, by name.
 
     Attributes:
         starts: tensors and operations at its beginning, which aren't part of it.
         operations: those of the part, except those that hold variables.
+        variables: the operations that hold its variables.
         reached: those of the starts that it needs.
         lacking: operations that it needs but that can't be copied.
-        contexts: the branches and loops of the graph; None: the current ones.
+        contexts: the branches and loops of the graph.
     """
 
-    graph: tf.Graph
-    starts: frozenset[str]
-    operations: dict[str, tf.Operation] = field(default_factory=dict)
-    variables: dict[str, tf.Operation] = field(default_factory=dict)
-    reached: set[str] = field(default_factory=set)
-    lacking: dict[str, tf.Operation] = field(default_factory=dict)
-    functions: dict[str, FunctionDef] = field(default_factory=dict)
-    contexts: tuple[Context, ...] | None = None
+    def __init__(
+        self,
+        graph: tf.Graph,
+        starts: Iterable[str],
+        ends: Iterable[tf.Tensor | tf.Operation],
+        contexts: Sequence[Context] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.starts = frozenset(starts)
+        self.operations: dict[str, tf.Operation] = {}
+        self.variables: dict[str, tf.Operation] = {}
+        self.reached: set[str] = set()
+        self.lacking: dict[str, tf.Operation] = {}
+        self.contexts = contexts_of(graph) if contexts is None else contexts
+        self._take(ends)
 
-    def take(self, elements: Iterable[tf.Tensor | tf.Operation]) -> None:
+    def _take(self, elements: Iterable[tf.Tensor | tf.Operation]) -> None:
         """Adds what elements, and gradients of branches and loops, depend on."""
-        if self.contexts is None:
-            self.contexts = contexts(self.graph)
         size = -1
         while size != len(self.operations):
             size = len(self.operations)
@@ -57,39 +63,42 @@ class GraphPart:
             elements = [
                 self.graph.as_graph_element(name)
                 for context in self.contexts
-                if any(name in self.operations for name in context.inside)
+                if not context.inside.isdisjoint(self.operations)
                 for name in context.anchors
             ]
 
-    def beyond(self, elements: Iterable[tf.Tensor | tf.Operation]) -> GraphPart:
-        """The part from here to other tensors and operations."""
-        starts = self.starts | {*self.operations, *self.variables}
-        more = GraphPart(self.graph, starts, contexts=self.contexts)
-        more.take(elements)
-        return more
+    def outside(self, copied: Callable[[tf.Tensor], tf.Tensor]) -> list[Pair]:
+        """The outside tensors that its operations use or wait for and that have copies, with them.
 
-    def add(self, more: GraphPart) -> None:
-        """Adds a part beyond this one."""
-        self.operations |= more.operations
-        self.variables |= more.variables
-        self.reached |= more.reached & self.starts
-
-    def outside(self) -> list[tf.Tensor]:
-        """The outside tensors that its operations use or wait for."""
-        return [
+        `copied` returns the copy of a tensor, or itself.
+        """
+        tensors = (
             tensor
             for operation in self.operations.values()
             for each in (operation.inputs, *(first.outputs for first in operation.control_inputs))
             for tensor in each
             if tensor.op.name not in self.operations or tensor.name in self.starts
-        ]
+        )
+        pairs = ((tensor, copied(tensor)) for tensor in tensors)
+        return [(tensor, copy) for tensor, copy in pairs if copy is not tensor]
+
+    @cached_property
+    def functions(self) -> dict[str, FunctionDef]:
+        """The functions that its operations call, by name, once all are in it."""
+        return called_functions(self.graph, self.operations.values())
 
     def check(self, doing: str) -> None:
         """Raises InvalidArgument if it can't be copied; `doing` is such as "clone a network"."""
         for operation in self.lacking.values():
             raise _refusal(operation.node_def, doing)
-        self.functions = called_functions(self.graph, self.operations.values())
-        _check_functions(self.functions, doing)
+        for name, definition in self.functions.items():
+            for node in definition.node_def:
+                if node.op in PYTHON or _keeps_state(node):
+                    raise InvalidArgument(
+                        f"Could not {doing}: expected functions without Python code or internal "
+                        f"state, got {node.name!r} ({node.op}) in function {name!r}. Build it "
+                        "outside of the loop, branch or tf.function."
+                    )
 
     def _needs(self, operation: tf.Operation) -> list[tf.Operation]:
         """Classifies an operation, and returns those that it needs, if it is in the part."""
@@ -129,11 +138,14 @@ def take_followers(part: GraphPart) -> list[tuple[str, Any]]:
     for key in _FOLLOWERS:
         for listed in part.graph.get_collection(key):
             element = _element(listed, part.graph)
-            more = part.beyond([element])
+            inside = {*part.operations, *part.variables}
+            more = GraphPart(part.graph, part.starts | inside, [element], part.contexts)
             outside = more.variables if key != tf.GraphKeys.UPDATE_OPS else weights
             foreign = more.variables.keys() & outside
             if _is_part_of(part, more.reached) and not more.lacking and not foreign:
-                part.add(more)
+                part.operations |= more.operations
+                part.variables |= more.variables
+                part.reached |= more.reached & part.starts
                 followers.append((key, element))
     return followers
 
@@ -164,17 +176,6 @@ def _refusal(node: tf.NodeDef, doing: str) -> InvalidArgument:
         f"Could not {doing}: expected variables as its state, got {node.name!r} ({node.op}), which "
         f"can't be copied. Add it to share for both to use it."
     )
-
-
-def _check_functions(functions: Mapping[str, FunctionDef], doing: str) -> None:
-    for name, definition in functions.items():
-        for node in definition.node_def:
-            if node.op in PYTHON or _keeps_state(node):
-                raise InvalidArgument(
-                    f"Could not {doing}: expected functions without Python code or internal state, "
-                    f"got {node.name!r} ({node.op}) in function {name!r}. Build it outside of the "
-                    "loop, branch or tf.function."
-                )
 
 
 def _element(listed: object, graph: tf.Graph) -> Any:

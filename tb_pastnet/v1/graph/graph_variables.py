@@ -12,6 +12,9 @@ from tensorflow import Variable  # the base of all; tf.compat.v1.Variable isn't 
 from tb_pastnet.core import names
 from tb_pastnet.errors import InvalidArgument
 
+VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
+"""Types of the operations that hold variables."""
+
 MASK_VARIABLES = "pastnet_mask_variables"
 """The collection of the variables that store masks."""
 
@@ -58,13 +61,6 @@ class GraphVariable:
                 f"it without validate_shape=False."
             )
         return tuple(shape.as_list())
-
-    @property
-    def initializer(self) -> Any:
-        """The operation that initializes it."""
-        if len(self.parts) == 1:
-            return self.parts[0].initializer
-        return tf.group(*(part.initializer for part in self.parts))
 
     def tensor(self) -> tf.Tensor:
         """Builds a read of the whole. It may alias the storage of a reference variable."""

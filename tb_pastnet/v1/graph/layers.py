@@ -42,15 +42,15 @@ def network_in(
     `variables` are as for `v1.Recorder`. `writable` ones can be assigned arrays.
     """
     named = _named(site.graph, variables)
-    order = {op.name: number for number, op in enumerate(site.graph.get_operations())}
     if not isinstance(variables, Mapping):
         # Their order in collections differs from process to process.
+        order = _order(site.graph)
         named = dict(sorted(named.items(), key=lambda entry: order[entry[1].holders[0]]))
     used = roles(list(named.values()))
-    entries = []
-    for name, variable in named.items():
-        face = site.variable_of(variable, writable=writable)
-        entries.append(_entry(name, face, used[variable.name]))
+    entries = [
+        _entry(name, site.variable_of(variable, writable=writable), used[variable.name])
+        for name, variable in named.items()
+    ]
     listed = isinstance(variables, str | Mapping) or variables is None
     return network_of(
         TFWeight, entries, "a graph", None if listed else _names(variables), channel_axes
@@ -61,7 +61,7 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
     if isinstance(variables, Mapping):
         named = {str(name): graph_variable(each) for name, each in variables.items()}
     elif isinstance(variables, str):
-        named = {each.name: each for each in _networks(graph_variables(graph, variables))}
+        named = {each.name: each for each in _networks(graph, variables)}
         if not named:
             raise InvalidArgument(
                 f"Could not choose the variables of scope {variables!r}: expected at least one, "
@@ -78,15 +78,21 @@ def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:
             f"all that are trained."
         )
     else:
-        named = {each.name: each for each in _networks(graph_variables(graph), _names(variables))}
+        named = {each.name: each for each in _networks(graph, "", _names(variables))}
     one_graph(named.values(), graph, "choose variables")
     return named
 
 
-def _networks(every: Sequence[GraphVariable], wanted: Collection[str] = ()) -> list[GraphVariable]:
+def _order(graph: tf.Graph) -> dict[str, int]:
+    """The number of each operation, by name."""
+    return {op.name: number for number, op in enumerate(graph.get_operations())}
+
+
+def _networks(graph: tf.Graph, scope: str, wanted: Collection[str] = ()) -> list[GraphVariable]:
     """Those wanted by name, or that are neither slots, like "net/kernel/Adam", nor our masks."""
+    every = graph_variables(graph, scope)
     names = {each.name for each in every}
-    masks = _listed(every[0].graph, MASK_VARIABLES) if every else set()
+    masks = _listed(graph, MASK_VARIABLES)
     return [
         each
         for each in every
@@ -187,7 +193,7 @@ def roles(variables: Sequence[GraphVariable]) -> dict[str, Role]:
     """
     if not variables:
         return {}
-    order = {op.name: n for n, op in enumerate(variables[0].graph.get_operations())}
+    order = _order(variables[0].graph)
     by_name = {variable.name: _role(variable, order) for variable in variables}
     types: dict[str, str] = {}
     for name, role in by_name.items():
@@ -200,8 +206,7 @@ def roles(variables: Sequence[GraphVariable]) -> dict[str, Role]:
 
 def _role(variable: GraphVariable, order: Mapping[str, int]) -> Role:
     rank = len(variable.shape)
-    ends = {(op.name, n): (op, n) for part in variable.parts for op, n in _ends(part.op)}
-    for op, index in sorted(ends.values(), key=lambda end: order[end[0].name]):
+    for op, index in sorted(_ends(variable), key=lambda end: order[end[0].name]):
         role = _ROLES.get((op.type, index))
         if role is not None:
             widened = (op.inputs[index].shape.rank or 0) > rank
@@ -210,18 +215,19 @@ def _role(variable: GraphVariable, order: Mapping[str, int]) -> Role:
     return UNKNOWN
 
 
-def _ends(op: tf.Operation) -> Iterator[tuple[tf.Operation, int]]:
+def _ends(variable: GraphVariable) -> Iterator[tuple[tf.Operation, int]]:
     """The ops that a variable ends in, each with the index of that input."""
 
     def passed_on(op: tf.Operation) -> list[tf.Operation]:
         return [consumer for consumer in _consumers(op) if consumer.type in _PASSED_ON]
 
-    for holder in reach([op], passed_on, key=lambda op: op.name).values():
-        for output in holder.outputs:
-            for consumer in output.consumers():
-                if consumer.type not in _PASSED_ON:
-                    inputs = enumerate(consumer.inputs)
-                    yield from ((consumer, n) for n, tensor in inputs if tensor is output)
+    starts = [part.op for part in variable.parts]
+    holders = reach(starts, passed_on, key=lambda op: op.name)
+    for holder in holders.values():
+        for consumer in _consumers(holder):
+            if consumer.type not in _PASSED_ON:
+                inputs = enumerate(consumer.inputs)
+                yield from ((consumer, n) for n, tensor in inputs if tensor.op.name in holders)
 
 
 def _consumers(op: tf.Operation) -> list[tf.Operation]:

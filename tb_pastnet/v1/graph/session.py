@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,8 +27,8 @@ class GraphSession(Runner):
     def __init__(self, graph: tf.Graph | None = None) -> None:
         self.graph = open_graph(graph, "add ops")
         self.session: tf.Session | None = None
+        self.groups: defaultdict[str, list[GraphWeight]] = defaultdict(list)
         self._weights: dict[str, GraphWeight] = {}
-        self._groups: dict[str, list[GraphWeight]] = {}
         self._read: dict[GraphWeight, Any] | None = None
         self._written: dict[GraphWeight, Any] = {}
 
@@ -92,34 +93,29 @@ class GraphSession(Runner):
         self._read = {}
         try:
             yield
-            self._write()
+            if self._written:
+                feeds = {face.fed: value for face, value in self._written.items()}
+                self.run([face.written for face in self._written], feeds)
         finally:
             self._read = None
             self._written.clear()
 
     def value_of(self, face: GraphWeight) -> Any:
         """The value of a variable, an array."""
-        if self._read is None or face.group is None:
+        if self._read is None:
             return self.run(face.read)
         if face not in self._read:
-            faces = self._groups[face.group]
+            faces = self.groups[face.group]
             values = self.run([member.read for member in faces])
             self._read = {**dict(zip(faces, values, strict=True)), **self._read}
         return self._read[face]
 
     def write(self, face: GraphWeight, value: TensorLike) -> None:
         """Writes an array."""
-        self._written[face] = value
-        if self._read is None or face.group is None:
-            self._write()
+        if self._read is None:
+            self.run(face.written, {face.fed: value})
         else:
-            self._read[face] = value
-
-    def _write(self) -> None:
-        written, self._written = self._written, {}
-        if written:
-            feeds = {face.fed: value for face, value in written.items()}
-            self.run([face.written for face in written], feeds)
+            self._read[face] = self._written[face] = value
 
     def variable(self, build: Callable[[], Any], name: str) -> GraphWeight:
         """See `Runner`. It is in no collection, so Savers and initializers skip it."""
@@ -127,17 +123,10 @@ class GraphSession(Runner):
             value = build()
             return self.own(tf.zeros(value.shape, value.dtype), name)
 
-    def own(
-        self,
-        initial: tf.Tensor,
-        name: str,
-        collection: str | None = None,
-        group: str | None = None,
-    ) -> GraphWeight:
-        """Our own untrained variable, listed in a collection if any."""
-        collections = [] if collection is None else [collection]
+    def own(self, initial: tf.Tensor, name: str, *collections: str, group: str = "") -> GraphWeight:
+        """Our own untrained variable, listed in some collections."""
         variable = tf.Variable(
-            initial, trainable=False, collections=collections, name=name, use_resource=True
+            initial, trainable=False, collections=[*collections], name=name, use_resource=True
         )
         owned = GraphVariable(variable.op.name, (variable,), False)
         return GraphWeight(self, owned, writable=True, group=group)
@@ -163,16 +152,10 @@ class GraphSession(Runner):
 
     def variable_of(self, variable: GraphVariable, *, writable: bool = False) -> GraphWeight:
         """The weight of a user's variable, one object for each."""
-        weight = self._weights.get(variable.name)
-        if weight is None:
-            weight = GraphWeight(self, variable, writable=writable, group="weights")
-            self._weights[variable.name] = weight
-        return weight
-
-    def member(self, face: GraphWeight) -> None:
-        """Adds a variable to its group."""
-        if face.group is not None:
-            self._groups.setdefault(face.group, []).append(face)
+        name = variable.name
+        if name not in self._weights:
+            self._weights[name] = GraphWeight(self, variable, writable=writable, group="weights")
+        return self._weights[name]
 
     def function(self, build: Callable[[], Any]) -> Callable[[], Any]:
         """See `Runner`. Results are arrays."""
@@ -184,7 +167,10 @@ class GraphSession(Runner):
 
 
 class GraphWeight:
-    """A variable of a graph with the interface of an eager one; a `group` is read together."""
+    """A variable of a graph with the interface of an eager one.
+
+    Within `at_once` the variables of a `group` are read together; "": it has its own.
+    """
 
     def __init__(
         self,
@@ -192,11 +178,11 @@ class GraphWeight:
         variable: GraphVariable,
         *,
         writable: bool = False,
-        group: str | None = None,
+        group: str = "",
     ) -> None:
         self.variable = variable
-        self.group = group
         self.name = variable.name
+        self.group = group or self.name
         self.shape = tf.TensorShape(variable.shape)
         self.dtype = variable.dtype
         self.trainable = variable.trainable
@@ -206,7 +192,7 @@ class GraphWeight:
             if writable:  # the operation `written` writes the array that is `fed`
                 self.fed = tf.placeholder(self.dtype, self.shape)
                 self.written = variable.assign(self.fed)
-        site.member(self)
+        site.groups[self.group].append(self)
 
     def numpy(self) -> Any:
         """The value in the session, an array."""

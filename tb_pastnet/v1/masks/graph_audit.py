@@ -16,8 +16,7 @@ from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder
 from tb_pastnet.record.weight import Array
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.writes import written
-from tb_pastnet.v1.masks.holding import Holding
-from tb_pastnet.v1.masks.session_masks import GraphVariableMasks, SessionMasks
+from tb_pastnet.v1.masks.session_masks import GraphVariableMasks, Holding, SessionMasks
 
 _SETS = frozenset({"Assign", "AssignVariableOp"})
 
@@ -26,19 +25,15 @@ class GraphAudit(AuditSource):
     """Compares the masked variables of a graph."""
 
     def __init__(
-        self,
-        weights: Sequence[TFWeight],
-        table: SessionMasks,
-        site: GraphSession,
-        causes: GraphCauses,
+        self, weights: Sequence[TFWeight], state: SessionMasks, causes: GraphCauses
     ) -> None:
         self.causes = causes
         # For all that have masks, even if these hold nothing.
-        made = {masks.variable: masks for masks in table.made.values()}
+        made = {masks.variable: masks for masks in state.made.values()}
         self.weights = [weight for weight in weights if weight.variable in made]
-        held = [_GraphHeldWeight(each, made[each.variable], site) for each in self.weights]
+        held = [_GraphHeldWeight(each, made[each.variable], state.site) for each in self.weights]
         self._held = {weight.name: weight for weight in held}
-        self._moved = site.fetch(lambda: which_moved(held)) if held else list
+        self._moved = state.site.fetch(lambda: which_moved(held)) if held else list
 
     def held(self, weight: TFWeight) -> HeldWeight:
         """See `AuditSource`."""
@@ -55,11 +50,10 @@ class _GraphHeldWeight(HeldWeight):
 
     def __init__(self, weight: TFWeight, masks: GraphVariableMasks, site: GraphSession) -> None:
         super().__init__(weight)
-        self._site = site
         self.masks = masks
+        self._site = site
         with site.building():
             self._tensors = super().value(), super().expected(), super().held()
-        self.masks = None
 
     def value(self) -> Any:
         return self._tensors[0]

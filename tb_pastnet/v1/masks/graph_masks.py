@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -18,8 +18,7 @@ from tb_pastnet.v1.graph.graph_variables import open_graph
 from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.masks.graph_audit import GraphAudit, GraphCauses
-from tb_pastnet.v1.masks.holding import HeldOptimizer, Holding
-from tb_pastnet.v1.masks.session_masks import SessionMasks
+from tb_pastnet.v1.masks.session_masks import HeldOptimizer, Holding, SessionMasks
 
 
 @answered
@@ -84,12 +83,14 @@ class Masks(MaskCommands):
         self.site = GraphSession(graph)
         weights = network_in(self.site, variables, channel_axis, writable=True).weights
         state = SessionMasks(weights, self.site)
-        self._holding = Holding(state.made.values(), self.site)
+        self._holding = Holding(state)
         super().__init__(state, self._holding, at_once=self.site.at_once)
         self.witness = GraphCauses(self.site.graph, self._holding)
         self.variables = [own for masks in state.made.values() for own in masks.variables]
         self.initializer = self.site.initialized(self.variables)
-        self._audited = GraphAudit(weights, state, self.site, self.witness)
+        audited = GraphAudit(weights, state, self.witness)
+        # Observes changes from its first call on.
+        self._audit = cache(lambda: Audit(audited, lambda: state))
 
     @property
     def session(self) -> Any:
@@ -164,9 +165,5 @@ class Masks(MaskCommands):
         """
         self.state.look()
         with self.site.at_once():
-            self._audit.check(step)
-        return self._audit.violations
-
-    @cached_property
-    def _audit(self) -> Audit:
-        return Audit(self._audited, lambda: self.state)
+            self._audit().check(step)
+        return self._audit().violations

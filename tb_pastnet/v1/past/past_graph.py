@@ -20,9 +20,10 @@ from tb_pastnet.v1.clones.clone_arguments import (
     shared_names,
 )
 from tb_pastnet.v1.clones.graph_copy import copy_part, storage
-from tb_pastnet.v1.clones.graph_part import VARIABLES, GraphPart, can_be_copied
+from tb_pastnet.v1.clones.graph_part import GraphPart, can_be_copied
 from tb_pastnet.v1.graph.graph_variables import (
     PAST_VARIABLES,
+    VARIABLES,
     GraphVariable,
     choose,
     graph_variables,
@@ -64,7 +65,8 @@ class PastGraph:
         self.mapping = {current.name: past.name for current, past in pairs}
         self._pairs, self._scope = tuple(pairs), scope
         with tf.name_scope(scope + "/"):
-            self.initializer = tf.group(*(past.initializer for _, past in pairs), name="init")
+            begin = [variable.initializer for variable in self.variables]
+            self.initializer = tf.group(*begin, name="init")
         self.sync_op = self.sync()
 
     def sync(
@@ -183,17 +185,16 @@ def past_network(
     chosen = _chosen(part, variables)
     with graph.as_default(), graph.control_dependencies(None):
         pairs = [(current, graph_shadow(current, scope)) for current in chosen]
-        replaced = [storages for pair in pairs for storages in _storages(*pair)]
+        replaced = [
+            (storage(own), storage(shadow))
+            for current, past in pairs
+            for own, shadow in zip(current.parts, past.parts, strict=True)
+        ]
         copied = copy_part(part, replaced, scope)
         with tf.name_scope(scope + "/"):
             stopped = [_stopped(copied(tensor), part) for tensor in flat(outputs)]
         packed = tf.nest.pack_sequence_as(outputs, stopped, expand_composites=True)
         return PastGraph(packed, pairs, scope)
-
-
-def _storages(current: GraphVariable, past: GraphVariable) -> list[tuple[Any, Any]]:
-    parts = zip(current.parts, past.parts, strict=True)
-    return [(storage(own), storage(shadow)) for own, shadow in parts]
 
 
 def _stopped(output: tf.Tensor, part: GraphPart) -> tf.Tensor:
@@ -207,8 +208,7 @@ def _part(graph: tf.Graph, inputs: Nest, outputs: Nest, shared: Iterable[str]) -
     """The part that leads to the outputs, checked."""
     starts, operations = [tensor.name for tensor in flat(inputs)], graph.get_operations()
     fed = [each.outputs[0].name for each in operations if each.type.startswith("Placeholder")]
-    part = GraphPart(graph, frozenset({*starts, *fed, *shared}))
-    part.take(flat(outputs))
+    part = GraphPart(graph, {*starts, *fed, *shared}, flat(outputs))
     part.check(_DOING)
     refuse_unneeded(starts, part, _DOING)
     writers = [

@@ -162,11 +162,11 @@ def _below(scope: str, apart: str, graph: tf.Graph, doing: str) -> dict[str, Gra
     """The variables of a scope by the rest of their names, without those of an inner scope."""
     scope, apart = scope.rstrip("/"), apart.rstrip("/")
     everything = graph_variables(graph)
-    inner = apart if within(apart, scope) else None
+    apart_is_inside = within(apart, scope)
     below = {
-        each.name[len(scope) + 1 if scope else 0 :]: each
+        each.name.removeprefix(f"{scope}/"): each
         for each in everything
-        if within(each.name, scope) and not (inner and within(each.name, inner))
+        if within(each.name, scope) and not (apart_is_inside and within(each.name, apart))
     }
     if not below:
         raise UnknownName(

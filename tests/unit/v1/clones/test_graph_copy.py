@@ -25,8 +25,7 @@ FLOWING = {
 
 
 def copied(inputs, outputs, pairs, scope="copy"):
-    part = GraphPart(inputs[0].graph, frozenset(one.name for one in inputs))
-    part.take(outputs)
+    part = GraphPart(inputs[0].graph, [one.name for one in inputs], outputs)
     part.check("copy a network")
     return copy_part(part, pairs, scope)
 

@@ -76,7 +76,7 @@ def test_reads_and_writes(kind):
     (variable,) = graph_variables()
     value, write = variable.tensor(), variable.assign(2 * ROWS)
     with tf.Session() as session:
-        session.run(variable.initializer)
+        session.run([part.initializer for part in variable.parts])
         np.testing.assert_array_equal(session.run(value), ROWS)
         assert session.run(write) is None
         np.testing.assert_array_equal(session.run(value), 2 * ROWS)
@@ -98,7 +98,7 @@ def test_a_partitioned_variable_is_one(kind, axis):
     )
     value, write = variable.tensor(), variable.assign(2 * rows)
     with tf.Session() as session:
-        session.run(variable.initializer)
+        session.run([part.initializer for part in variable.parts])
         np.testing.assert_array_equal(session.run(value), rows)
         session.run(write)
         np.testing.assert_array_equal(session.run(value), 2 * rows)

@@ -108,7 +108,7 @@ def test_a_given_session_goes_before_the_default_one(graph):
     add = made.variable.parts[0].assign_add(1.0)
     sessions = [tf.Session(), tf.Session()]
     for session in sessions:
-        session.run(made.variable.initializer)
+        session.run(made.variable.parts[0].initializer)
     sessions[1].run(add)
     with sessions[0].as_default():
         assert made.numpy() == 0

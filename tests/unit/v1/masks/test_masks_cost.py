@@ -89,6 +89,28 @@ def test_a_command_that_fails_has_written_nothing(session, kernels):
     assert (value_of(session, "net/0/w") == before).all()
 
 
+def test_a_command_that_fails_has_reset_no_slots(session, kernels):
+    masks = v1.Masks()
+    optimizer = masks.wrap(tf.train.MomentumOptimizer(0.1, 0.9))
+    train = optimizer.minimize(sum(map(tf.norm, kernels)))
+    begun(session, masks)
+    session.run(train)
+    masks.prune("net/0/w", channels=[1])
+    slot = optimizer.get_slot(kernels[0], "momentum")
+    before = session.run(slot)
+    assert before[:, 1].all()
+
+    def regrow_and_fail():
+        with masks.site.at_once():
+            masks.regrow("net/0/w")
+            masks.prune("net/0/w", channels=[9])
+
+    with pytest.raises(InvalidArgument, match="expected numbers from 0 to 3, got 9"):
+        regrow_and_fail()
+    assert not masks.kept["net/0/w"][:, 1].any()
+    assert (session.run(slot) == before).all()
+
+
 def test_what_is_written_is_read_before_it_is_there(session, kernels):
     masks = v1.Masks()
     begun(session, masks)
