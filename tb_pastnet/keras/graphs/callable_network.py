@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest
-from tb_pastnet.keras.model.modules import find_variables
 from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.model.tf_weights import find_variables
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import free_name
 from tb_pastnet.keras.versions import refuse_legacy

@@ -168,7 +168,7 @@ def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> Ch
         shape,
         parent_types=entry.parent_types,
         layer_name=entry.local_name,
-        equation=entry.equation,
+        equation=getattr(entry.owner, "equation", None),
     )
 
 
