@@ -117,7 +117,8 @@ def _specs(model: keras.layers.Layer) -> Arguments | None:
     if not inputs:
         return None
     # A Sequential has one input, and no `input` before it is called.
-    return specs_of(inputs[0] if len(inputs) == 1 else model.input)
+    by_name = isinstance(model, keras.Function) and isinstance(model.input, Mapping)
+    return specs_of(inputs[0] if len(inputs) == 1 and not by_name else model.input)
 
 
 def specs_of(tensors: Nest) -> Arguments:
