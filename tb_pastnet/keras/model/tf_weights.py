@@ -90,12 +90,9 @@ def _of_attribute(module: Model, path: str, name: str, value: TensorLike) -> Ite
         yield from _of_module(value, below)
     elif (variable := tf_variable(value)) is not None:
         yield _plain(path or name, name, variable, value, module)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
+    elif isinstance(value, Mapping | list | tuple):
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from _of_attribute(module, path, f"{name}/{key}", item)
-    elif isinstance(value, list | tuple):
-        for number, item in enumerate(value):
-            yield from _of_attribute(module, path, f"{name}/{number}", item)
 
 
 def _of_entry(name: str, value: TensorLike) -> Found:
