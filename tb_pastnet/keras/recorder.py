@@ -14,9 +14,7 @@ from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.masks.carried import given_masks, left_behind, masks_in
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
-from tb_pastnet.keras.model.lora import with_effective
-from tb_pastnet.keras.model.modules import find_variables
-from tb_pastnet.keras.model.tf_weights import TFWeight
+from tb_pastnet.keras.model.tf_weights import TFWeight, find_variables, with_effective
 from tb_pastnet.keras.model.weights import AxisOverrides, network_of, shown
 from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.types import Model, Probed, RateSource

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_pastnet import PastNetCallback
 from tb_pastnet.core import statistics
-from tb_pastnet.keras.model.modules import find_variables
+from tb_pastnet.keras.model.tf_weights import find_variables
 from tests.recorded import Recorded, read_lineages
 
 EVERY = 2

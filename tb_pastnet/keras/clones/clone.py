@@ -165,7 +165,7 @@ def _unknown(given: object) -> InvalidArgument:
 def _part_copied(inputs: Nest, outputs: Nest, name: str | None) -> Copied:
     part = part_between(inputs, outputs)
     copies = LayerCopies()
-    copy = copies.model(part, name)
+    copy = keras.Model(**copies.tensors(part), name=name)
     return "the network", (PartLayer(part), copy), specs_of(part.inputs), copies
 
 
@@ -211,26 +211,21 @@ def _arguments(model: keras.layers.Layer, example: Nest) -> Arguments:
         return specs_of(model.input)
     if getattr(model, "inputs", None):
         return specs_of(model.inputs[0])
-    # It was built with shapes; the dtype is its compute dtype.
+
+    def spec(shape: Sequence[int | None]) -> tf.TensorSpec:
+        # It was built with shapes; the dtype is its compute dtype.
+        return tf.TensorSpec((None, *shape[1:]) if shape else (), model.input_dtype)
+
     config = model.get_build_config() or {}
     if "shapes_dict" in config:
-        shapes = {key.removesuffix("_shape"): each for key, each in config["shapes_dict"].items()}
-        return (), {key: _shaped(each, model.input_dtype) for key, each in shapes.items()}
+        specs = keras.tree.map_shape_structure(spec, config["shapes_dict"])
+        return (), {key.removesuffix("_shape"): each for key, each in specs.items()}
     if "input_shape" not in config:
         raise InvalidArgument(
             f"Could not clone model {model.name!r}: expected a model with known inputs, got one "
             "that was built without shapes. Pass example=, a batch."
         )
-    return (_shaped(config["input_shape"], model.input_dtype),), {}
-
-
-def _shaped(shape: Any, dtype: str) -> Any:
-    """TensorSpecs of a nest of shapes."""
-    if isinstance(shape, dict):
-        return {key: _shaped(each, dtype) for key, each in shape.items()}
-    if all(each is None or isinstance(each, int) for each in shape):
-        return tf.TensorSpec((None, *shape[1:]) if shape else (), dtype)
-    return [_shaped(each, dtype) for each in shape]
+    return (keras.tree.map_shape_structure(spec, config["input_shape"]),), {}
 
 
 def _build(

@@ -35,17 +35,6 @@ class LayerCopies:
         self._copies: dict[int, Pair] = {}
         self._owners: dict[int, keras.layers.Layer] = {}
 
-    def model(
-        self, part: SymbolicPart, name: str | None = None, like: keras.Model | None = None
-    ) -> keras.Model:
-        """A model of a part of a network; `like` is the functional model if that is the part."""
-        inputs, outputs = self._tensors(part)
-        if like is None:
-            return keras.Model(inputs=inputs, outputs=outputs, name=name)
-        copy = type(like)(inputs=inputs, outputs=outputs, name=name)
-        copy.dtype_policy = like.dtype_policy
-        return copy
-
     def operation(self, operation: keras.Operation) -> Any:
         """The copy of a layer or of an operation."""
         if id(operation) not in self._copies:
@@ -61,24 +50,26 @@ class LayerCopies:
         if isinstance(operation, keras.Function) and plain:
             # `inputs` and `outputs` are flat, and there are no public names for the nests.
             part = part_between(operation._inputs_struct, operation._outputs_struct, unused=True)
-            if isinstance(operation, keras.Model):
-                return self.model(part, operation.name, operation)
-            return keras.Function(*self._tensors(part), name=operation.name)
-        if isinstance(operation, keras.Sequential) and plain:
+            copy = kind(**self.tensors(part), name=operation.name)
+        elif isinstance(operation, keras.Sequential) and plain:
             layers = [self.operation(layer) for layer in operation.layers]
             tensors = getattr(operation, "inputs", None) or []
             copy = kind([*map(_input, tensors), *layers], name=operation.name)
+        else:
+            layer = isinstance(operation, keras.layers.Layer)
+            return _again(operation) if layer else _bare(operation)
+        if isinstance(operation, keras.Model):
             copy.dtype_policy = operation.dtype_policy
-            return copy
-        return again(operation) if isinstance(operation, keras.layers.Layer) else _bare(operation)
+        return copy
 
-    def _tensors(self, part: SymbolicPart) -> tuple[Any, Any]:
+    def tensors(self, part: SymbolicPart) -> dict[str, Any]:
+        """The inputs of a part of a network, made again, and the outputs from its copied layers."""
         for call in part.calls:
             if isinstance(call.operation, keras.layers.Layer):
                 variables = call.operation.variables
                 self._owners.update((id(variable), call.operation) for variable in variables)
         inputs = _inputs(part)
-        return inputs, part.run(inputs, self._call)
+        return {"inputs": inputs, "outputs": part.run(inputs, self._call)}
 
     def _call(
         self, operation: keras.Operation, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -114,7 +105,7 @@ class LayerCopies:
         return copy
 
 
-def again(layer: keras.layers.Layer) -> Any:
+def _again(layer: keras.layers.Layer) -> Any:
     """An unbuilt layer of the same class, config and name."""
     copy = _from_config(layer)
     if _policies(copy) != _policies(layer):
@@ -141,7 +132,7 @@ def of_keras(kind: type, name: str) -> bool:
 
 
 def _from_config(layer: keras.layers.Layer) -> Any:
-    with _custom_objects(layer) as named, keras.saving.custom_object_scope(named):
+    with _custom_objects(layer):
         try:
             copy = type(layer).from_config(_config(layer))
         except Exception as error:
@@ -198,8 +189,8 @@ def _policies(layer: keras.layers.Layer) -> list[str]:
 
 
 @contextmanager
-def _custom_objects(layer: keras.layers.Layer) -> Iterator[dict[str, Any]]:
-    """The user's classes and functions in a layer, by their names in its config."""
+def _custom_objects(layer: keras.layers.Layer) -> Iterator[None]:
+    """A context in which the user's classes and functions in a layer's config are registered."""
     customs: dict[int, Any] = {}
     for inner in inside(layer):
         _collect(type(inner), customs)
@@ -210,20 +201,18 @@ def _custom_objects(layer: keras.layers.Layer) -> Iterator[dict[str, Any]]:
         for number, custom in enumerate(lambdas):
             # Keras would serialize its code, and load it into another module.
             custom.__name__ = f"lambda_{number}"
-        registered = keras.saving.get_registered_name
-        names = {custom.__name__: custom for custom in customs.values()}
-        yield names | {registered(custom): custom for custom in customs.values()}
+        named = {custom.__name__: custom for custom in customs.values()}
+        named |= {keras.saving.get_registered_name(each): each for each in customs.values()}
+        with keras.saving.custom_object_scope(named):
+            yield
     finally:
         for custom in lambdas:
             custom.__name__ = "<lambda>"
 
 
 def _collect(value: object, customs: dict[int, Any]) -> None:
-    if isinstance(value, list | tuple | set):
-        for item in value:
-            _collect(item, customs)
-    elif isinstance(value, Mapping):
-        for item in value.values():
+    if isinstance(value, Mapping | list | tuple | set):
+        for item in value.values() if isinstance(value, Mapping) else value:
             _collect(item, customs)
     elif isinstance(value, FunctionType | type):
         if _root(value.__module__) not in ("keras", "builtins"):

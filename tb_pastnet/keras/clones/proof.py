@@ -122,12 +122,11 @@ def _pairs_by_graph(original: ConcreteFunction, copy: ConcreteFunction, name: st
             )
             if capture.variable is not None
         }
-        if difference.node in variables:
-            variable = variables[difference.node]
+        if (variable := variables.get(str(difference))) is not None:
             raise _unequal(name, variable, _ONE_COPY, "several", _SHARING_HINT) from None
         raise InvalidArgument(
             f"Could not clone {name}: expected a copy that computes the same, got one that differs "
-            f"from {difference.node!r} on. {CONFIG_HINT}"
+            f"from {str(difference)!r} on. {CONFIG_HINT}"
         ) from None
     return _variable_pairs(((captures[0][a], captures[1][b]) for a, b in numbers), name)
 
@@ -167,26 +166,21 @@ def check_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
     """Checks that variables of an original and of its copy correspond one to one."""
     pairs = list(pairs)
     originals = {id(original) for original, _ in pairs}
-    twins: dict[int, Any] = {}
-    unique = []
+    unique: dict[int, Pair] = {}
+    owners: dict[int, Any] = {}
     for original, copy in pairs:
-        if id(original) in twins and twins[id(original)] is copy:
-            continue
         if id(copy) in originals:
             raise _unequal(name, original, "its own variable", "the original's", _SHARING_HINT)
-        if id(original) in twins:
+        if unique.setdefault(id(original), (original, copy))[1] is not copy:
             raise _unequal(name, original, _ONE_COPY, "several", _SHARING_HINT)
         if (original.shape.as_list(), original.dtype) != (copy.shape.as_list(), copy.dtype):
             shown = [f"{each.dtype.name} {each.shape}" for each in (original, copy)]
             raise _unequal(name, original, shown[0], shown[1], CONFIG_HINT)
-        twins[id(original)] = copy
-        unique.append((original, copy))
-    owners = {id(copy): original for original, copy in unique}
-    for original, copy in unique:
-        if owners[id(copy)] is not original:
-            got = f"that of {owners[id(copy)].name!r}"
-            raise _unequal(name, original, "a separate copy", got, CONFIG_HINT)
-    return unique
+        owner = owners.setdefault(id(copy), original)
+        if owner is not original:
+            got = f"that of {original.name!r}"
+            raise _unequal(name, owner, "a separate copy", got, CONFIG_HINT)
+    return list(unique.values())
 
 
 def _variable_pairs(captures: Iterable[tuple[Capture, ...]], name: str) -> list[Pair]:
@@ -225,11 +219,7 @@ def _specs(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 
 class Differs(Exception):
-    """Two functions differ, from a node of the first one on."""
-
-    def __init__(self, node: str) -> None:
-        super().__init__(node)
-        self.node = node
+    """Two functions differ, from a node of the first one on: its name."""
 
 
 def pair_captures(first: ConcreteFunction, second: ConcreteFunction) -> list[tuple[int, int]]:
@@ -242,22 +232,22 @@ def pair_captures(first: ConcreteFunction, second: ConcreteFunction) -> list[tup
     bodies = [_of_concrete(concrete) for concrete in (first, second)]
     libraries = [library_of(concrete.graph.as_graph_def()) for concrete in (first, second)]
     twins = _Pairing(bodies[0], bodies[1], libraries, set()).run()
-    numbers = [{name: n for n, name in enumerate(body.arguments)} for body in bodies]
-    return sorted(
-        (numbers[0][name] - bodies[0].bound, numbers[1][twin] - bodies[1].bound)
-        for name, twin in twins.items()
-        if numbers[0].get(name, -1) >= bodies[0].bound
-    )
+    numbers = [(bodies[0].capture(name), bodies[1].capture(twin)) for name, twin in twins.items()]
+    return sorted(pair for pair in numbers if pair[0] >= 0)
 
 
 class _Body(NamedTuple):
     """A graph: its nodes by name in the order of creation, and names of nodes and tensors."""
 
     nodes: dict[str, NodeDef]
-    arguments: list[str]
-    bound: int  # arguments at the same position in both graphs
+    arguments: dict[str, int]  # their numbers
+    bound: int  # arguments at the same position in both graphs: those before its captures
     results: list[str]
     effects: list[str]  # nodes that run for their side effects
+
+    def capture(self, name: str) -> int:
+        """The number of a capture; negative for all others."""
+        return self.arguments.get(name, -1) - self.bound
 
 
 def _of_concrete(concrete: ConcreteFunction) -> _Body:
@@ -270,7 +260,7 @@ def _of_concrete(concrete: ConcreteFunction) -> _Body:
     effects = {each.name for each in graph.control_outputs if each.type not in READS}
     return _Body(
         nodes,
-        [tensor.op.name for tensor in concrete.inputs],
+        {tensor.op.name: number for number, tensor in enumerate(concrete.inputs)},
         len(concrete.inputs) - len(concrete.captured_inputs),
         [tensor.name for tensor in graph.outputs[:count]],
         [name for name in nodes if name in effects],
@@ -280,7 +270,7 @@ def _of_concrete(concrete: ConcreteFunction) -> _Body:
 def _of_function(function: FunctionDef) -> _Body:
     nodes = {node.name: node for node in function.node_def}
     signature = function.signature
-    arguments = [argument.name for argument in signature.input_arg]
+    arguments = {argument.name: number for number, argument in enumerate(signature.input_arg)}
     results = [function.ret[result.name] for result in signature.output_arg]
     effects = set(function.control_ret.values())
     return _Body(
@@ -344,11 +334,9 @@ class _Pairing:
         )
 
     def _same_place(self, name: str, twin: str) -> bool:
-        places = [
-            body.arguments.index(each) if each in body.arguments else len(body.arguments)
-            for body, each in ((self._first, name), (self._second, twin))
-        ]
-        return min(places) >= self._first.bound or places[0] == places[1]
+        bound = self._first.bound
+        places = self._first.arguments.get(name, bound), self._second.arguments.get(twin, bound)
+        return min(places) >= bound or places[0] == places[1]
 
     def _inputs(self, name: str, twin: str) -> Iterator[tuple[str, str]]:
         """The inputs of a node and of its twin, which are equal except for these."""

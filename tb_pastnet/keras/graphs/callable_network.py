@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import Nest
-from tb_pastnet.keras.model.modules import find_variables
 from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.keras.model.tf_weights import find_variables
 from tb_pastnet.keras.model.walk import Found
 from tb_pastnet.keras.model.weights import free_name
 from tb_pastnet.keras.versions import refuse_legacy
@@ -117,7 +117,8 @@ def _specs(model: keras.layers.Layer) -> Arguments | None:
     if not inputs:
         return None
     # A Sequential has one input, and no `input` before it is called.
-    return specs_of(inputs[0] if len(inputs) == 1 else model.input)
+    by_name = isinstance(model, keras.Function) and isinstance(model.input, Mapping)
+    return specs_of(inputs[0] if len(inputs) == 1 and not by_name else model.input)
 
 
 def specs_of(tensors: Nest) -> Arguments:

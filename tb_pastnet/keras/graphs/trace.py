@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -120,40 +122,32 @@ class Tracer:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self._function = function
         self._name = name
-        self._kept: dict[Any, _Traces] = {}
+        self._of_signature = lru_cache(_LIMIT)(lambda _key: _Traces())
         self._lock = RLock()
 
     def trace(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Trace, list[Any]]:
         """The trace for some arguments, and their tensors."""
         signature, tensors = _take_apart(args, kwargs)
         with self._lock:
-            traces = self._kept.pop(signature.key, None) or _Traces()
-            self._kept[signature.key] = traces  # last: the most recently used
-            if len(self._kept) > _LIMIT:
-                del self._kept[next(iter(self._kept))]
-            shapes = tuple(tensor.shape for tensor in tensors)
-            trace = traces.serving(shapes) or self._added(signature, tensors, traces)
+            traces = self._of_signature(signature.key)
+            specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
+            trace = traces.serving(specs) or self._added(signature, specs, traces)
         return trace, tensors
 
-    def _added(self, signature: _Signature, tensors: Sequence[Any], traces: _Traces) -> Trace:
-        shapes = tuple(tensor.shape for tensor in tensors)
-        any_batch = traces.any_batch(shapes)
-        entry = None
+    def _added(self, signature: _Signature, specs: _Specs, traces: _Traces) -> Trace:
+        any_batch, entry = traces.any_batch(specs), None
         if any_batch is not None:
-            try:
-                entry = self._traced(signature, tensors, any_batch), any_batch
-            except InvalidArgument:
-                entry = None  # it needs the size, or doesn't accept these inputs at all
+            # It may need the size, or not accept these inputs at all.
+            with suppress(InvalidArgument):
+                entry = self._traced(signature, any_batch), any_batch
         if entry is None:
-            entry = self._traced(signature, tensors, shapes), shapes
+            entry = self._traced(signature, specs), specs
             traces.relaxes = traces.relaxes and any_batch is None
         traces.entries.insert(0, entry)
         del traces.entries[_LIMIT:]
         return entry[0]
 
-    def _traced(self, signature: _Signature, tensors: Sequence[Any], shapes: _Shapes) -> Trace:
-        specs = [tf.TensorSpec(a, b.dtype) for a, b in zip(shapes, tensors, strict=True)]
-
+    def _traced(self, signature: _Signature, specs: _Specs) -> Trace:
         def flat(*inputs: Any) -> Any:
             args, kwargs = signature.arguments(inputs)
             return self._function(*args, **kwargs)
@@ -173,41 +167,40 @@ class Tracer:
             ) from error
 
 
-_Shapes = tuple[Any, ...]
+_Specs = Sequence[tf.TensorSpec]
 
 
 class _Traces:
-    """The traces for one signature."""
+    """The traces for one signature, each with the tensors that it takes."""
 
     def __init__(self) -> None:
-        self.entries: list[tuple[Trace, _Shapes]] = []
+        self.entries: list[tuple[Trace, _Specs]] = []
         self.relaxes = True
 
-    def serving(self, shapes: _Shapes) -> Trace | None:
-        """A trace that takes these shapes."""
+    def serving(self, specs: _Specs) -> Trace | None:
+        """A trace that takes these tensors."""
         for trace, traced in self.entries:
-            if all(shape.is_subtype_of(own) for own, shape in zip(traced, shapes, strict=True)):
+            if all(spec.is_subtype_of(own) for own, spec in zip(traced, specs, strict=True)):
                 return trace
         return None
 
-    def any_batch(self, shapes: _Shapes) -> _Shapes | None:
-        """The shapes for batches of any size, if batches of other sizes were traced before."""
+    def any_batch(self, specs: _Specs) -> _Specs | None:
+        """The specs for batches of any size, if batches of other sizes were traced before."""
         for _, traced in self.entries if self.relaxes else ():
-            if all(map(_alike, traced, shapes)):
-                return tuple(map(_opened, traced, shapes))
+            if all(map(_alike, traced, specs)):
+                return list(map(_opened, traced, specs))
         return None
 
 
-def _alike(traced: tf.TensorShape, shape: tf.TensorShape) -> bool:
-    if traced.rank is None or traced.rank != shape.rank:
+def _alike(traced: tf.TensorSpec, spec: tf.TensorSpec) -> bool:
+    """Whether only the sizes of the batches may differ."""
+    if traced.shape.rank is None or traced.shape.rank != spec.shape.rank:
         return False
-    return bool(traced.as_list()[1:] == shape.as_list()[1:])
+    return bool(traced.shape.as_list()[1:] == spec.shape.as_list()[1:])
 
 
-def _opened(traced: tf.TensorShape, shape: tf.TensorShape) -> tf.TensorShape:
-    if traced.as_list() == shape.as_list():
-        return shape
-    return tf.TensorShape([None, *shape.as_list()[1:]])
+def _opened(traced: tf.TensorSpec, spec: tf.TensorSpec) -> tf.TensorSpec:
+    return tf.TensorSpec(traced.shape.most_specific_compatible_shape(spec.shape), spec.dtype)
 
 
 def _name_of(variable: tf.Variable | None, taken: Mapping[str, str]) -> str:
@@ -237,12 +230,15 @@ class _Signature(NamedTuple):
 
     key: Hashable  # equal for equivalent arguments
     pattern: Any  # the nest of the arguments, without them
-    parts: tuple[Any, ...]  # the arguments in its order
+    parts: tuple[Any, ...]  # the arguments in its order, each tensor as its spec
+    masked: tuple[int, ...]  # the numbers of those with a mask of Keras
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """The arguments again, with these tensors in them."""
         left = iter(tensors)
         leaves = [_joined(part, left) for part in self.parts]
+        for number in self.masked:
+            setattr(leaves[number], _MASK, next(left))
         args, kwargs = tf.nest.pack_sequence_as(self.pattern, leaves)
         return args, kwargs
 
@@ -252,21 +248,17 @@ def _take_apart(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[_Signat
     structure = (tuple(args), dict(kwargs))
     leaves = [_tensor_of(leaf) for leaf in tf.nest.flatten(structure)]
     parts = tuple(_part(leaf) for leaf in leaves)
-    tensors = [
-        tensor for leaf, part in zip(leaves, parts, strict=True) for tensor in _tensors(leaf, part)
-    ]
+    tensors, masks = [], {}
+    for number, (leaf, part) in enumerate(zip(leaves, parts, strict=True)):
+        if isinstance(part, tf.TypeSpec):
+            tensors += tf.nest.flatten(leaf, expand_composites=True)
+        if isinstance(part, tf.TensorSpec) and getattr(leaf, _MASK, None) is not None:
+            masks[number] = getattr(leaf, _MASK)
     # The pattern holds no tensor, or the first batch would never be freed.
     pattern = tf.nest.pack_sequence_as(structure, [0] * len(parts))
     # By type too: 1, 1.0 and True are equal, but not to a network.
-    key = (repr(pattern), tuple((type(part), part) for part in parts))
-    return _Signature(key, pattern, parts), tensors
-
-
-class _Dense(NamedTuple):
-    """Placeholder for a tensor, and Keras's mask on it."""
-
-    dtype: tf.DType
-    masked: bool
+    key = (repr(pattern), tuple((type(part), part) for part in parts), tuple(masks))
+    return _Signature(key, pattern, parts, tuple(masks)), [*tensors, *masks.values()]
 
 
 def _tensor_of(leaf: object) -> Any:
@@ -282,7 +274,7 @@ def _tensor_of(leaf: object) -> Any:
 
 def _part(leaf: object) -> Any:
     if isinstance(leaf, tf.Tensor | tf.TensorSpec):
-        return _Dense(leaf.dtype, getattr(leaf, _MASK, None) is not None)
+        return tf.TensorSpec(None, leaf.dtype)
     if isinstance(leaf, tf.TypeSpec):
         return _any_batch(leaf)
     if tf.is_tensor(leaf) or isinstance(leaf, tf.experimental.ExtensionType):
@@ -309,25 +301,11 @@ def _any_batch(spec: tf.TypeSpec) -> tf.TypeSpec:
     return spec
 
 
-def _tensors(leaf: object, part: object) -> Sequence[Any]:
-    if isinstance(part, _Dense):
-        return (leaf, getattr(leaf, _MASK)) if part.masked else (leaf,)
-    if isinstance(part, tf.TypeSpec):
-        components: Sequence[Any] = tf.nest.flatten(leaf, expand_composites=True)
-        return components
-    return ()
-
-
 def _joined(part: object, left: Iterator[tf.Tensor]) -> Any:
-    if isinstance(part, _Dense):
-        tensor = next(left)
-        if part.masked:
-            setattr(tensor, _MASK, next(left))
-        return tensor
-    if isinstance(part, tf.TypeSpec):
-        components = [next(left) for _ in tf.nest.flatten(part, expand_composites=True)]
-        return tf.nest.pack_sequence_as(part, components, expand_composites=True)
-    return part
+    if not isinstance(part, tf.TypeSpec):
+        return part
+    components = [next(left) for _ in tf.nest.flatten(part, expand_composites=True)]
+    return tf.nest.pack_sequence_as(part, components, expand_composites=True)
 
 
 class TemporaryVariable:
@@ -339,6 +317,7 @@ class TemporaryVariable:
     def __init__(
         self, variable: tf.Variable, name: str = "pastnet_stand_in", *, kept: bool = False
     ) -> None:
+        self.current = variable
         self._kept = kept
         with tf.init_scope():
             self._nothing = tf.zeros([0], variable.dtype)
@@ -367,30 +346,30 @@ class Scratch:
 
     def __init__(self, *, kept: bool) -> None:
         self._kept = kept
-        self._copies: dict[int, tuple[tf.Variable, TemporaryVariable]] = {}
+        self._copies: dict[int, TemporaryVariable] = {}
 
     @property
     def nbytes(self) -> int:
         """Bytes that the copies take."""
-        copies = [copy.variable for _, copy in self._copies.values()]
+        copies = [copy.variable for copy in self._copies.values()]
         return sum(int(tf.size(copy)) * copy.dtype.size for copy in copies)
 
     def add(self, variable: tf.Variable) -> None:
         """Adds a copy of a tf.Variable."""
         copy = TemporaryVariable(variable, "scratch", kept=self._kept)
-        self._copies[id(variable.handle)] = variable, copy
+        self._copies[id(variable.handle)] = copy
 
     def filled(self, trace: Trace) -> dict[int, Any]:
         """Handles of filled copies, by `id` of the current handles that a trace writes to."""
         handles = {}
         for capture in trace.captures:
             if capture.written and id(capture.tensor) in self._copies:
-                current, copy = self._copies[id(capture.tensor)]
-                copy.fill(current.read_value())
+                copy = self._copies[id(capture.tensor)]
+                copy.fill(copy.current.read_value())
                 handles[id(capture.tensor)] = copy.variable.handle
         return handles
 
     def empty(self) -> None:
         """Frees the memory that isn't kept."""
-        for _, copy in self._copies.values():
+        for copy in self._copies.values():
             copy.empty()

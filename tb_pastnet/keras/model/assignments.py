@@ -15,17 +15,13 @@ _NOT_BY_HAND = ("keras.src.optimizers", "keras.src.backend.tensorflow.optimizer"
 _ON_THE_WAY = ("keras.src.backend.common.", "keras.src.backend.tensorflow.core", __name__)
 
 
-def _nothing() -> None:
-    """Does nothing."""
-
-
 class _Counted:
     """Wraps a method of one variable. An object, so a deep copy binds to its own variable."""
 
     def __init__(self, method: Any) -> None:
         self._method = method
         self.count = 0
-        self.tell: Callable[[], None] = _nothing
+        self.tell: Callable[[], None] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         assigned = self._method(*args, **kwargs)
@@ -33,7 +29,8 @@ class _Counted:
         with suppress(Exception):
             if tf.executing_eagerly() and _by_hand(sys._getframe(1)):
                 self.count += 1
-                self.tell()
+                if self.tell is not None:
+                    self.tell()
         return assigned
 
 

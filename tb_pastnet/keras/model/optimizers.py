@@ -17,13 +17,10 @@ def optimizers_of(model: Model) -> list[Any]:
 
 
 def named_optimizers(model: Model) -> dict[str, Any]:
-    """A model's optimizers: the compiled one, and attributes, like the two of a GAN; each once.
+    """A model's optimizers, each once: the compiled one, and attributes, like the two of a GAN.
 
-    The default one of `compile` is listed although it may never make a step.
-
-    Returns:
-        Optimizers by the name of the attribute that holds each, followed by its key if that is a
-        dictionary, a list or a tuple.
+    The default one of `compile` is listed although it may never make a step. Names are those of
+    attributes, followed by a key for one in a dictionary, a list or a tuple.
     """
     own = {"optimizer": getattr(model, "optimizer", None), **getattr(model, "__dict__", {})}
     found = [pair for name, value in own.items() for pair in _optimizers_in(name, value)]

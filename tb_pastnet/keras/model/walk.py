@@ -48,7 +48,6 @@ class Found:
     types: tuple[str, ...] = ()
     parent_types: tuple[str, ...] = ()
     local_name: str = ""
-    equation: str | None = None
     statistic: bool = False
     given: Any = None
     around: tuple[Any, ...] = ()
@@ -167,7 +166,6 @@ def of_layer(
             types=types,
             parent_types=_types(parent) if parent is not None else (),
             local_name=local_name,
-            equation=getattr(layer, "equation", None),
             statistic=id(weight) in statistics,
             given=weight,
             around=around,

@@ -125,11 +125,12 @@ def network_of(
 
 def names_in(found: Mapping[str, Found]) -> Names:
     """Looks up found variables by a user's names."""
-    return Names({name: _called(entry) for name, entry in found.items()})
-
-
-def _called(entry: Found) -> Called:
-    return Called(_shape(entry.variable), entry.paths, _handles(entry))
+    return Names(
+        {
+            name: Called(_shape(entry.variable), entry.paths, _handles(entry))
+            for name, entry in found.items()
+        }
+    )
 
 
 def _handles(entry: Found) -> tuple[object, ...]:
@@ -168,7 +169,7 @@ def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> Ch
         shape,
         parent_types=entry.parent_types,
         layer_name=entry.local_name,
-        equation=entry.equation,
+        equation=getattr(entry.owner, "equation", None),
     )
 
 

@@ -267,19 +267,15 @@ class _Calls:
 
     def state_of(self, trace: Trace) -> list[Capture]:
         """The variables that a trace captures; other state that isn't shared is refused."""
-        state = []
-        for capture in trace.captures:
-            if not capture.is_state:
-                continue
-            if capture.variable is not None:
-                state.append(capture)
-            elif not self.shares(capture):
+        state = [capture for capture in trace.captures if capture.is_state]
+        for capture in state:
+            if capture.variable is None and not self.shares(capture):
                 raise InvalidArgument(
                     f"Could not use {self.name} as a network: expected variables as its state, "
                     f"got {capture.name}. Call it before the network, or pass the object in "
                     f"share= to use it as it is."
                 )
-        return state
+        return [capture for capture in state if capture.variable is not None]
 
     def shares(self, capture: Capture) -> bool:
         """Whether the network uses this as it is."""

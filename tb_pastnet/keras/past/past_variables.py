@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import keras
 import tensorflow as tf
@@ -16,9 +16,6 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.strategies import primary
 from tb_pastnet.keras.versions import need_tensorflow
-
-if TYPE_CHECKING:
-    import keras
 
 Variables: TypeAlias = "Sequence[keras.Variable | tf.Variable] | Mapping[str, Any]"
 """In a fixed order, or by name."""
@@ -107,15 +104,14 @@ class Shadows(tf.Module):
                 "the model before you pass its variables."
             )
         super().__init__()
-        currents = [_current(name, variable) for name, variable in named.items()]
         with tf.init_scope():
             self._parts = _Untracked(
                 part(
-                    current,
+                    _current(name, variable),
                     name if isinstance(name, str) else _own_name(variable),
                     hard=not getattr(variable, "trainable", True),
                 )
-                for current, (name, variable) in zip(currents, named.items(), strict=True)
+                for name, variable in named.items()
             )
 
     @property

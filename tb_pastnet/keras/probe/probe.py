@@ -212,10 +212,11 @@ class _OutputTracer:
         self._network = network
         # The network's own results are the outputs.
         self._layers = {name: layer for name, layer in layers.items() if layer is not network}
+        self._graph: tf.Graph | None = None
+        self._calls: list[tuple[keras.layers.Layer, list[Any]]] = []
         source = callable_network(network)
         self.name = source.name
-        self._returned = _Returned()
-        begin = tf.autograph.experimental.do_not_convert(self._returned.begin)
+        begin = tf.autograph.experimental.do_not_convert(self._begin)
         finish = tf.autograph.experimental.do_not_convert(self._finish)
         keras_own = isinstance(network, keras.layers.Layer)
         call = source.call if keras_own else network
@@ -234,59 +235,16 @@ class _OutputTracer:
         # As in `model.walk` there is no public name for all of them. Layers without weights may
         # also produce an output.
         flat = {id(inner): inner for layer in layers for inner in layer._flatten_layers()}
-        with self._returned.listening(list(flat.values())):
+        with self._listening(list(flat.values())):
             return self._tracer.trace(arguments, {})
 
-    def _finish(self, result: Any) -> list[list[tf.Tensor]]:
-        """Sorts the results: the tensors of each place."""
-        places = []
-        for name, layer in self._layers.items():
-            tensors = self._returned.of(layer)
-            if tensors:
-                places.append((_TracedPlace(LAYER, name), tensors))
-        places += self._outputs(result)
-        self._returned.begin()
-        self.places = tuple(place for place, _ in places)
-        return [tensors for _, tensors in places]
-
-    def _outputs(self, result: Any) -> list[tuple[_TracedPlace, list[tf.Tensor]]]:
-        leaves = tf.nest.flatten(result)
-        keys = _keys(result, leaves)
-        outputs: dict[str, tuple[_TracedPlace, list[tf.Tensor]]] = {}
-        for index, (leaf, key) in enumerate(zip(leaves, keys, strict=True)):
-            if not _numeric(leaf):
-                continue
-            chain = self._returned.by(leaf, but=self._network)
-            name = free_name(key or self._name(chain), outputs)
-            names = [name, *(layer.name for layer in chain)]
-            loss = loss_of(self._network, index, names, len(leaves))
-            classes = classes_of(chain, loss) if leaf.shape.rank != 0 else None
-            outputs[name] = (_TracedPlace(OUTPUT, name, classes), [leaf])
-        return list(outputs.values())
-
-    def _name(self, chain: Sequence[keras.layers.Layer]) -> str:
-        """The name of the layer that returns an output, numbered as everywhere."""
-        if not chain:
-            return "output"
-        last, network = chain[-1], self._network
-        below = named_children(network) if isinstance(network, keras.layers.Layer) else []
-        return next((name for layer, name in below if layer is last), str(last.name))
-
-
-class _Returned:
-    """Collects the results of layers."""
-
-    def __init__(self) -> None:
-        self._graph: tf.Graph | None = None
-        self._calls: list[tuple[keras.layers.Layer, list[Any]]] = []
-
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Starts again, in the graph that is being traced."""
         self._graph = tf.compat.v1.get_default_graph()
         self._calls = []
 
     @contextmanager
-    def listening(self, layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
+    def _listening(self, layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
         """Wraps `call` of the layers inside the context."""
         own = [vars(layer).get("call") for layer in layers]
         for layer in layers:
@@ -301,20 +259,6 @@ class _Returned:
                 else:
                     object.__setattr__(layer, "call", call)
 
-    def of(self, layer: keras.layers.Layer) -> list[tf.Tensor]:
-        """All tensors that a layer returned; none if one of them isn't accessible."""
-        tensors = [leaf for caller, leaves in self._calls if caller is layer for leaf in leaves]
-        inside = all(getattr(tensor, "graph", None) is self._graph for tensor in tensors)
-        return [tensor for tensor in tensors if _numeric(tensor)] if inside else []
-
-    def by(self, tensor: tf.Tensor, *, but: object) -> list[keras.layers.Layer]:
-        """The layers that returned a tensor, the innermost first, without one of them."""
-        return [
-            layer
-            for layer, leaves in self._calls
-            if layer is not but and any(leaf is tensor for leaf in leaves)
-        ]
-
     def _listener(self, layer: keras.layers.Layer, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)
         def listener(*args: Any, **kwargs: Any) -> Any:
@@ -323,6 +267,51 @@ class _Returned:
             return result
 
         return listener
+
+    def _finish(self, result: Any) -> list[list[tf.Tensor]]:
+        """Sorts the results: the tensors of each place."""
+        inner = [
+            (_TracedPlace(LAYER, name), self._returned(layer))
+            for name, layer in self._layers.items()
+        ]
+        places = [*(place for place in inner if place[1]), *self._outputs(result)]
+        self._calls = []
+        self.places = tuple(place for place, _ in places)
+        return [tensors for _, tensors in places]
+
+    def _returned(self, layer: keras.layers.Layer) -> list[tf.Tensor]:
+        """All tensors that a layer returned; none if one of them isn't accessible."""
+        tensors = [leaf for caller, leaves in self._calls if caller is layer for leaf in leaves]
+        inside = all(getattr(tensor, "graph", None) is self._graph for tensor in tensors)
+        return [tensor for tensor in tensors if _numeric(tensor)] if inside else []
+
+    def _outputs(self, result: Any) -> list[tuple[_TracedPlace, list[tf.Tensor]]]:
+        leaves = tf.nest.flatten(result)
+        keys = _keys(result, leaves)
+        outputs: dict[str, tuple[_TracedPlace, list[tf.Tensor]]] = {}
+        for index, (leaf, key) in enumerate(zip(leaves, keys, strict=True)):
+            if not _numeric(leaf):
+                continue
+            # The layers that returned it, the innermost first.
+            chain = [
+                layer
+                for layer, results in self._calls
+                if layer is not self._network and any(each is leaf for each in results)
+            ]
+            name = free_name(key or self._name(chain), outputs)
+            names = [name, *(layer.name for layer in chain)]
+            loss = loss_of(self._network, index, names, len(leaves))
+            classes = classes_of(chain, loss) if leaf.shape.rank != 0 else None
+            outputs[name] = (_TracedPlace(OUTPUT, name, classes), [leaf])
+        return list(outputs.values())
+
+    def _name(self, chain: Sequence[keras.layers.Layer]) -> str:
+        """The name of the layer that returns an output, numbered as everywhere."""
+        if not chain:
+            return "output"
+        last, network = chain[-1], self._network
+        below = named_children(network) if isinstance(network, keras.layers.Layer) else []
+        return next((name for layer, name in below if layer is last), str(last.name))
 
 
 def _numeric(leaf: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 import pytest
 
-from tb_pastnet.keras.model.modules import find_variables
+from tb_pastnet.keras.model.tf_weights import find_variables
 from tb_pastnet.keras.model.weights import TrainableFlags
 
 

@@ -45,6 +45,17 @@ def test_one_trace_of_a_functional_model_serves_all_batches():
     assert layer.shapes == [(None, 5, 4)]
 
 
+@pytest.mark.filterwarnings("error:The structure of `inputs`")
+def test_one_trace_of_a_model_with_one_named_input_serves_all_batches():
+    layer, x = Counting(), keras.Input((5,), name="x")
+    model = keras.Model({"x": x}, layer(x))
+    layer.shapes.clear()
+    past = PastNetwork(model)
+    for size in (2, 3, 7):
+        past({"x": tf.ones((size, 5))})
+    assert layer.shapes == [(None, 5)]
+
+
 def test_the_exact_shape_first_and_any_batch_after_a_second_size():
     layer, past = made()
     for size in (2, 2, 3, 4, 2):
