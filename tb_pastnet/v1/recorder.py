@@ -269,4 +269,4 @@ class RecorderHook(tf.train.SessionRunHook):
 
     @metered("Could not read the global step")
     def _step_in(self, session: tf.Session) -> Any:
-        return int(session.run(self._step))
+        return None if self.recorder is None else int(session.run(self._step))

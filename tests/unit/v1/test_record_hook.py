@@ -150,6 +150,15 @@ def test_a_step_that_cannot_be_read_is_noted(tmp_path, caplog):
     assert "Could not read the global step" in record.getMessage()
 
 
+def test_before_it_begins_it_does_nothing(tmp_path, caplog):
+    trained()
+    hook = v1.RecorderHook(tmp_path)
+    with tf.Session() as session, caplog.at_level(logging.WARNING, "tb_pastnet"):
+        hook.after_create_session(session, None)
+        hook.end(session)
+    assert not caplog.records
+
+
 def test_without_a_global_step_it_is_refused(tmp_path):
     network()
     text = "Could not record a session: expected a global step in its graph, got none"
