@@ -334,9 +334,8 @@ class _Pairing:
         )
 
     def _same_place(self, name: str, twin: str) -> bool:
-        bound = self._first.bound
-        places = self._first.arguments.get(name, bound), self._second.arguments.get(twin, bound)
-        return min(places) >= bound or places[0] == places[1]
+        places = self._first.arguments.get(name, -1), self._second.arguments.get(twin, -1)
+        return min(places) >= self._first.bound or places[0] == places[1]
 
     def _inputs(self, name: str, twin: str) -> Iterator[tuple[str, str]]:
         """The inputs of a node and of its twin, which are equal except for these."""
