@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from itertools import chain, zip_longest
@@ -15,6 +16,9 @@ from tests.proving import figure, keep_results, name_promises  # noqa: F401 - a 
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+# What is tested is small: more threads cost more than they bring, in each of several processes.
+for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+    os.environ.setdefault(name, "1")
 
 # Tests that need no framework have to show it, also where there is one: see `dev.py test --fast`.
 for name in os.environ.get("PASTNET_WITHOUT", "").split():
@@ -53,6 +57,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A test tells the promises that it shows."""
     name_promises(item)
+
+
+def pytest_collection() -> None:
+    """Imports leave no garbage, and looking for it takes a third of the time."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: it isn't looked at again and again."""
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
