@@ -25,9 +25,12 @@ KERAS = "import keras, tensorflow"
 TORCH = "import tb_pastnet.torch, torch.distributed.fsdp, torch.distributed.tensor.parallel"
 
 SERVER = """
-import os, select, signal, socket, sys
+import gc, os, select, signal, socket, sys
 from tests.interpreter import serve
+gc.disable()
 exec(sys.argv[2])
+gc.enable()
+gc.freeze()  # forks look for garbage only in what is their own, and share the rest
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that end
 with socket.socket(socket.AF_UNIX) as listener:
     listener.bind(sys.argv[1])
