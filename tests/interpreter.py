@@ -2,12 +2,13 @@
 
 Each interpreter is forked from that one, which imports TensorFlow and Keras and does nothing with
 them: a fork has threads, devices and a mode of its own. Other imports have a process of their own.
+All workers of pytest share these processes, which end with the pytest that the workers belong to.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,8 @@ KERAS = "import keras, tensorflow"
 TORCH = "import tb_pastnet.torch, torch.distributed.fsdp, torch.distributed.tensor.parallel"
 
 SERVER = """
-import gc, os, select, signal, socket, sys
-from tests.interpreter import serve
+import gc, os, select, shutil, signal, socket, sys
+from tests.interpreter import exists, serve
 gc.disable()
 exec(sys.argv[2])
 gc.enable()
@@ -36,7 +38,9 @@ with socket.socket(socket.AF_UNIX) as listener:
     listener.bind(sys.argv[1])
     listener.listen()
     print("ready", flush=True)
-    while sys.stdin not in (ready := select.select([listener, sys.stdin], [], [])[0]):
+    while exists(int(sys.argv[3])):
+        if not select.select([listener], [], [], 1)[0]:
+            continue
         connection, _ = listener.accept()
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -44,6 +48,7 @@ with socket.socket(socket.AF_UNIX) as listener:
             serve(connection)
             sys.exit()
         connection.close()
+shutil.rmtree(os.path.dirname(sys.argv[1]), ignore_errors=True)
 """
 
 STRICT = """
@@ -82,28 +87,46 @@ def serve(connection: socket.socket) -> None:
         exec(LOOP, {"begin": begin, "stream": stream})
 
 
+def exists(pid: int) -> bool:
+    """Whether a process is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+_SERVERS: list[subprocess.Popen[str]] = []
+"""Those that this process started; they end by themselves."""
+
+
 @functools.cache
 def _server(imports: str) -> str:
-    """Starts a process that imports; the address at which it forks others."""
-    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-    address = str(Path(folder.name, "socket"))
+    """The address of a process that has imported, and forks others: the first worker starts it."""
+    whole = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(whole))
+    folder = Path(tempfile.gettempdir(), f"pastnet-{run}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    address = folder / f"{zlib.crc32(imports.encode()):x}"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not address.exists():
+            _start(imports, address, whole)
+    return str(address)
+
+
+def _start(imports: str, address: Path, whole: int) -> None:
     process = subprocess.Popen(
         # A crash shows where.
-        [sys.executable, "-X", "faulthandler", "-c", SERVER, address, imports],
+        [sys.executable, "-X", "faulthandler", "-c", SERVER, address, imports, str(whole)],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
-
-    def end() -> None:
-        process.communicate()
-        folder.cleanup()
-
-    atexit.register(end)
+    _SERVERS.append(process)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    return address
 
 
 class Interpreter:
@@ -146,11 +169,7 @@ class Interpreter:
 
     def alive(self) -> bool:
         """Whether it has not ended."""
-        try:
-            os.kill(self._pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
+        return exists(self._pid)
 
     def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
         """Ends it wherever it is."""
