@@ -126,7 +126,8 @@ def _start(imports: str, address: Path, whole: int) -> None:
     )
     _SERVERS.append(process)
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    with process.stdout:
+        assert process.stdout.readline() == "ready\n"
 
 
 class Interpreter:

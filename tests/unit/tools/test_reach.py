@@ -144,7 +144,7 @@ def test_a_conftest_without_hooks_is_reached_by_those_that_ask_for_its_fixtures(
 
 def test_the_projects_own_tests_are_told_apart():
     tree = Tree()
-    slow = ("tests/unit/test_docs.py", "tests/e2e/test_page.py")
+    slow = ("tests/unit/test_docs_programs.py", "tests/e2e/test_page.py")
     assert not any(tree.is_fast(ROOT / name) for name in slow)
     chosen = selection.fast(tree).files
     assert not any(name.startswith(tuple(selection.SYSTEM)) for name in chosen)
