@@ -264,7 +264,8 @@ def variables(python: Path, *, repeatable: bool = True) -> dict[str, str]:
     Args:
         python: of the environment.
         repeatable: whether TensorFlow works without oneDNN, whose results differ between machines,
-            unless the user's environment decides it. Steps take longer then.
+            unless the user's environment decides it, and JAX keeps what it has compiled. Steps take
+            longer then, and compilation no time.
     """
     env = dict(os.environ)
     env["PATH"] = os.pathsep.join([str(python.parent), env.get("PATH", "")])
@@ -274,4 +275,6 @@ def variables(python: Path, *, repeatable: bool = True) -> dict[str, str]:
     env.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if repeatable:
         env.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+        env.setdefault("JAX_COMPILATION_CACHE_DIR", str(VENV / "jax"))
+        env.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     return env

@@ -141,4 +141,9 @@ def test_the_site_needs_no_framework(made, monkeypatch, tmp_path):
 
 def test_what_is_compiled_once_is_kept(monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    assert "PYTHONDONTWRITEBYTECODE" not in environment.variables(Path(sys.executable))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    env = environment.variables(Path(sys.executable))
+    assert "PYTHONDONTWRITEBYTECODE" not in env
+    assert Path(env["JAX_COMPILATION_CACHE_DIR"]).parent == environment.VENV
+    timed = environment.variables(Path(sys.executable), repeatable=False)
+    assert "JAX_COMPILATION_CACHE_DIR" not in timed
