@@ -167,7 +167,7 @@ def test_fast(options: Sequence[str]) -> int:
     say(f"{len(chosen.files)} files of tests need neither TensorFlow nor a browser.")
     say(f"{chosen.left_out} that do, or that show the system as a whole, are left out.")
     env = session.env | BLOCKED
-    crowd = selection.processes(chosen.files, waiting=False)
+    crowd = selection.processes(chosen.files)
     quick = "--hypothesis-profile=fast"
     return run(session.pytest(quick, *crowd, *chosen.files, *options), env)
 

@@ -101,16 +101,17 @@ def _git(root: Path, *arguments: str) -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
-def processes(files: Sequence[str], cores: int | None = None, *, waiting: bool = True) -> list[str]:
+def processes(files: Sequence[str], cores: int | None = None) -> list[str]:
     """Pytest's arguments for as many processes as help: a file of tests stays in one.
+
+    It is one more than there are cores: some wait for a browser, a server or a disk.
 
     Args:
         files: what is to run, as pytest takes it; a folder is many.
         cores: of this machine, if not of the one that it runs on.
-        waiting: whether some wait for a browser or a disk: then there is a process more than cores.
     """
     many = {name.partition("::")[0] for name in files}
     folders = any(not name.endswith(".py") for name in many)
-    most = (cores or os.cpu_count() or 1) + waiting
+    most = (cores or os.cpu_count() or 1) + 1
     count = min(MOST, most, MOST if folders else len(many))
     return ["-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder"] if count > 1 else []

@@ -186,4 +186,3 @@ def test_as_many_processes_as_help():
     assert count(["tests/a.py", "tests/b.py"], 8) == 2
     assert [count(["tests"], cores) for cores in (1, 2, 16)] == [2, 3, 4]
     assert "loadfile" in selection.processes(["tests"])
-    assert selection.processes(["tests"], 2, waiting=False)[:2] == ["-n", "2"]
