@@ -96,10 +96,6 @@ def exists(pid: int) -> bool:
     return True
 
 
-_SERVERS: list[subprocess.Popen[str]] = []
-"""Those that this process started; they end by themselves."""
-
-
 @functools.cache
 def _server(imports: str) -> str:
     """The address of a process that has imported, and forks others: the first worker starts it."""
@@ -124,7 +120,7 @@ def _start(imports: str, address: Path, whole: int) -> None:
         text=True,
         start_new_session=True,
     )
-    _SERVERS.append(process)
+    process.returncode = 0  # Nobody waits for it: it ends after all that may need it.
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == "ready\n"
