@@ -1,9 +1,7 @@
-"""The programs in the documentation run as they stand."""
+"""The programs of the guides run as they stand."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import re
 
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from tests.doc_pages import PAGES, program_of, programs_of
 from tests.interpreter import STRICT, Interpreter
 from tests.sampled import sampled
-from tools import notebook
 from tools.steps import ROOT
 
 SAID = {
@@ -43,14 +40,15 @@ SAID = {
     ),
 }
 ELSEWHERE = {
+    "contributing/architecture.md": "tests/unit/test_docs_logs.py",
+    "how_to/reading_logs.md": "tests/unit/test_docs_logs.py",
+    "how_to/stores.md": "tests/unit/test_docs_logs.py",
     "how_to/keras_backends.md": "tests/unit/keras/test_variable_recorder.py",
     "how_to/tf1_graphs.md": "tests/unit/test_docs_processes.py",
     "how_to/torch.md": "tests/unit/test_docs_processes.py",
     "reference/command_line.md": "tests/unit/test_docs_command_line.py",
 }
 """Pages whose Python runs in another file of tests."""
-HERE = {"how_to/reading_logs.md", "how_to/stores.md", "contributing/architecture.md"}
-"""Pages whose Python runs in a test of its own below."""
 NEEDS = {"how_to/jax.md": ("jax", "optax"), "how_to/numpy.md": ("sklearn",)}
 
 
@@ -63,7 +61,7 @@ def python():
 
 def test_the_python_of_every_page_runs_in_a_test():
     with_python = {name for name in PAGES if programs_of(name)}
-    assert with_python == {*SAID, *ELSEWHERE, *HERE}
+    assert with_python == {*SAID, *ELSEWHERE}
     for name, tests in ELSEWHERE.items():
         assert name.rpartition("/")[2] in (ROOT / tests).read_text("utf-8")
 
@@ -78,20 +76,6 @@ def test_what_cannot_run_is_little():
     ]
 
 
-def test_the_python_that_reads_logs_runs(python, tmp_path):
-    python.run("import os; os.chdir(folder)", folder=str(tmp_path))
-    pandas, matplotlib = (importlib.util.find_spec(name) for name in ("pandas", "matplotlib"))
-    blocks = programs_of("how_to/reading_logs.md")
-    needs = {"dataframe": pandas, ".plot(": matplotlib}
-    missing = [word for word, package in needs.items() if package is None]
-    runs = [block for block in blocks if not any(word in block for word in missing)]
-    said = python.run("\n".join(runs))
-    assert "Run('ticket', 13 records, steps 1 to 48, 2 layers)" in said
-    assert "50% of the weights are pruned" in said
-    assert "overlap: 0.50" in said
-    assert not pandas or "ticket     0.5  0.5" in said
-
-
 @pytest.mark.parametrize("name", sampled(SAID, 2))
 def test_a_guides_python_runs(python, name, tmp_path):
     for package in NEEDS.get(name, ()):
@@ -101,51 +85,3 @@ def test_a_guides_python_runs(python, name, tmp_path):
     program = program_of(name).replace(", 20)", ", 2)").replace(", 101)", ", 21)")
     said = python.run(program)
     assert all(part in said for part in SAID[name].split("…"))
-
-
-def test_the_python_for_stores_runs(python, tmp_path):
-    pytest.importorskip("fsspec", reason="its store in memory stands for a bucket")
-    [first, *_] = programs_of("start/first_picture.md")
-    program = program_of("how_to/stores.md").replace("s3://bucket", "memory://bucket")
-    python.run("import os; os.chdir(folder)", folder=str(tmp_path))
-    said = python.run(f"{first}\n{program}\nprint(log)")
-    assert "Run('first', " in said
-
-
-def test_the_python_for_a_source_runs(python):
-    use = (
-        "import numpy as np\nweight = ArrayWeight('w', np.ones((2, 3)))\nprint(weight.read().sum())"
-    )
-    assert python.run(f"{program_of('contributing/architecture.md')}\n{use}") == "6.0\n"
-
-
-NOTEBOOK = """
-import json, os
-from tools import notebook
-os.chdir(folder)
-print("outputs:" + json.dumps(notebook.outputs_of(notebook.code_of(notebook.read()))))
-"""
-
-
-def comparable(outputs):
-    """Outputs without what may differ from one machine to the next: numbers and pixels."""
-    texts = [
-        {kind: "" if kind == "image/png" else re.sub(r"[\d.]+", "0", "".join(text))}
-        for output in outputs
-        for kind, text in output.get("data", {"printed": output.get("text", "")[:1]}).items()
-    ]
-    return [output["output_type"] for output in outputs], texts
-
-
-def test_the_notebook_shows_what_is_stored(python, tmp_path):
-    for package in ("IPython", "matplotlib"):
-        pytest.importorskip(package, reason=f"{package} isn't installed")
-    said = python.run(NOTEBOOK, folder=str(tmp_path))
-    shown = json.loads(said.rpartition("outputs:")[2])
-    stored = [cell["outputs"] for cell in notebook.code_of(notebook.read())]
-    assert list(map(comparable, shown)) == list(map(comparable, stored))
-    kinds = [output["data"] for outputs in stored for output in outputs if "data" in output]
-    assert sum("text/html" in data for data in kinds) == 3
-    pictures = [data["image/png"] for data in kinds if "image/png" in data]
-    assert len(pictures) == 2
-    assert sum(map(len, pictures)) < 150_000
