@@ -210,6 +210,7 @@ def test_a_quick_look_asks_for_flags_only_where_their_key_changed(source):
     source.key += 1
     audit.observe(quick=True)
     assert source.causes.begun == ["k", "b"]
+    assert source.causes.remembered == [["k"]]  # only the first look stands for a check
 
 
 def test_without_anything_held_nothing_is_asked():
