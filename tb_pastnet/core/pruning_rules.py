@@ -96,14 +96,12 @@ def smallest(
             f"Could not prune the smallest weights: expected scope='global' or 'layer', got "
             f"{scope!r:.60}. Global ranks the weights of all variables together."
         )
-    sizes = [_ranked(weight, structured, score) for weight in weights]
-    groups = [sizes] if sizes and scope == "global" else [[variable] for variable in sizes]
-    pruned = [goes for group in groups for goes in _smallest_of(group, share)]
-    if structured:
-        pruned = [spread(goes, weight.axis) for weight, goes in zip(weights, pruned, strict=True)]
+    ranked = [_ranked(weight, structured, score) for weight in weights]
+    groups = [ranked] if ranked and scope == "global" else [[variable] for variable in ranked]
+    stays = [mask for group in groups for mask in _without_smallest(group, share)]
     return [
-        weight.kept & ~goes.reshape(weight.kept.shape)
-        for weight, goes in zip(weights, pruned, strict=True)
+        weight.kept & (spread(mask, weight.axis) if structured else mask.reshape(weight.kept.shape))
+        for weight, mask in zip(weights, stays, strict=True)
     ]
 
 
@@ -128,14 +126,8 @@ def blocks(
 
 def _sizes(weight: Prunable, score: Score) -> Values:
     """The size of each single weight, in the variable's shape."""
-    return score(*_rows(weight, structured=False)).reshape(weight.kept.shape)
-
-
-def _rows(weight: Prunable, *, structured: bool) -> tuple[Values, Mask]:
-    """Values and mask as (rows, elements): a row is a channel, or else a single weight."""
-    if structured:
-        return weight.axis.split(weight.values), weight.axis.split(weight.kept)
-    return weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1)
+    sizes = score(weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1))
+    return sizes.reshape(weight.kept.shape)
 
 
 def _reaches(weight: Prunable, threshold: float, score: Score) -> Mask:
@@ -178,12 +170,21 @@ def _in_blocks(weight: Prunable, nonzeros: int, block_size: int, score: Score) -
     return stays.reshape(sizes.shape).transpose(np.argsort(order)) & weight.kept
 
 
-def _ranked(weight: Prunable, structured: bool, score: Score) -> Values:
-    """The size of each weight, or channel; minus infinity for those that are already pruned."""
-    rows, kept = _rows(weight, structured=structured)
-    sizes = _finite(score(rows, kept))
-    sizes[~kept.any(axis=1)] = -np.inf
-    return sizes
+class _Ranked(NamedTuple):
+    """The weights, or channels, of one variable that may be pruned."""
+
+    candidates: Mask  # flat, True where not pruned yet
+    sizes: Values  # float of shape (number of candidates,), never NaN
+
+
+def _ranked(weight: Prunable, structured: bool, score: Score) -> _Ranked:
+    if structured:
+        rows, kept = weight.axis.split(weight.values), weight.axis.split(weight.kept)
+        candidates = np.asarray(kept.any(axis=1))
+    else:
+        rows, kept = weight.values.reshape(-1, 1), weight.kept.reshape(-1, 1)
+        candidates = kept[:, 0]
+    return _Ranked(candidates, _finite(score(rows, kept)[candidates]))
 
 
 def _finite(sizes: Values) -> Values:
@@ -193,26 +194,25 @@ def _finite(sizes: Values) -> Values:
     return wide
 
 
-def _smallest_of(group: Sequence[Values], share: float) -> list[Mask]:
-    """What goes of each variable until a share of a group is pruned, including pruned ones.
+def _without_smallest(group: Sequence[_Ranked], share: float) -> list[Mask]:
+    """What stays of each variable, flat, when a share of a group is pruned, including pruned ones.
 
     The largest of a variable always stays. Among equal ones the first is pruned first.
     """
-    total = sum(sizes.size for sizes in group)
-    pruned = sum(int(np.count_nonzero(sizes == -np.inf)) for sizes in group)
-    masks = [_all_but_largest(sizes) for sizes in group]
-    pool = np.concatenate([sizes[free] for sizes, free in zip(group, masks, strict=True)])
-    count = min(round(share * total) - pruned, pool.size)
-    goes = _smallest(pool, count) if count > 0 else np.zeros(pool.size, bool)
-    ends = np.cumsum([np.count_nonzero(free) for free in masks])
-    for mask, part in zip(masks, np.split(goes, ends[:-1]), strict=True):
-        mask[mask] = part
-    return masks
+    total = sum(variable.candidates.size for variable in group)
+    live = sum(variable.sizes.size for variable in group)
+    free = [_all_but_largest(variable.sizes) for variable in group]
+    pool = np.concatenate([variable.sizes[f] for variable, f in zip(group, free, strict=True)])
+    more = min(round(share * total) - (total - live), pool.size)
+    if more <= 0:
+        return [variable.candidates for variable in group]
+    goes = np.split(_smallest(pool, more), np.cumsum([np.count_nonzero(f) for f in free])[:-1])
+    return [_pruned(*parts) for parts in zip(group, free, goes, strict=True)]
 
 
 def _all_but_largest(sizes: Values) -> Mask:
-    """Those that may go. Among equal ones the last stays, as it would be pruned last."""
-    free = np.asarray(sizes > -np.inf)
+    """All but the largest; among equal ones the last stays, as it would be pruned last."""
+    free = np.ones(sizes.size, bool)
     if sizes.size:
         free[sizes.size - 1 - int(sizes[::-1].argmax())] = False
     return free
@@ -225,3 +225,11 @@ def _smallest(sizes: Values, count: int) -> Mask:
     ties = np.flatnonzero(sizes == limit)
     goes[ties[: count - int(np.count_nonzero(goes))]] = True
     return goes
+
+
+def _pruned(variable: _Ranked, free: Mask, goes: Mask) -> Mask:
+    stays = np.ones(variable.sizes.size, bool)
+    stays[free] = ~goes
+    kept = variable.candidates.copy()
+    kept[variable.candidates] = stays
+    return kept
