@@ -8,7 +8,6 @@ All workers of pytest share these processes, which end with the pytest that the 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import json
 import os
@@ -99,6 +98,8 @@ def exists(pid: int) -> bool:
 @functools.cache
 def _server(imports: str) -> str:
     """The address of a process that has imported, and forks others: the first worker starts it."""
+    import fcntl  # not on Windows, where other tests run
+
     whole = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(whole))
     folder = Path(tempfile.gettempdir(), f"pastnet-{run}")
