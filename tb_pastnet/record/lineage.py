@@ -121,32 +121,41 @@ class Lineage:
     def sink(self, *, resumed: bool) -> Sink:
         """Makes the sink; `resumed` has the origin of the lineage before it, if there is one."""
         source, schedule, tracker, failures, probe, _ = self._recorded
-        own_origin, audited, network = tracker.origin, tracker.audited, source.network
+        own_origin, network = tracker.origin, source.network
         self.groups = groups = source.rate_groups()
         group_of = {name: n for n, names in enumerate(groups.values()) for name in names}
         self._settle(own_origin, resumes=resumed)
 
+        run, packages = self.run, source.packages
+        known = Description(
+            lineage=run.lineage,
+            ordinal=run.ordinal,
+            origin=own_origin,
+            every=schedule.every,
+            past=str(schedule.past),
+            first_step=0,
+            created=0.0,
+            versions={},
+            layers=network.layers,
+            variables=tuple(
+                replace(weight.text, group=group_of.get(weight.name)) for weight in network.weights
+            ),
+            skipped=network.skipped,
+            audited=tracker.audited,
+            probe_every=schedule.probe_every,
+            groups=tuple(groups),
+        )
+
+        # On the writer thread, because it reads files. Neither the lineage nor the network is held:
+        # a sink that nobody closed lives until the program ends.
         @cache
         def description(first_step: int) -> Description:
-            # On the writer thread, because it reads files.
-            return Description(
-                lineage=self.run.lineage,
-                ordinal=self.run.ordinal,
-                origin=(inherited_origin(self.run) if resumed else None) or own_origin,
-                every=schedule.every,
-                past=str(schedule.past),
+            return replace(
+                known,
+                origin=(inherited_origin(run) if resumed else None) or own_origin,
                 first_step=first_step,
                 created=time.time(),
-                versions=_versions(source.packages),
-                layers=network.layers,
-                variables=tuple(
-                    replace(weight.text, group=group_of.get(weight.name))
-                    for weight in network.weights
-                ),
-                skipped=network.skipped,
-                audited=audited,
-                probe_every=schedule.probe_every,
-                groups=tuple(groups),
+                versions=_versions(packages),
             )
 
         def describe(first_step: int, step: int) -> list[Message]:
@@ -156,7 +165,7 @@ class Lineage:
                 for tag in DESCRIPTIONS
             ]
 
-        batch = Batch(spans_of(network.weights), self.run.lineage, probe=probe)
+        batch = Batch(spans_of(network.weights), run.lineage, probe=probe)
         return Sink(self._segments, batch, describe, failures, schedule.timer.totals)
 
     def close(self) -> None:

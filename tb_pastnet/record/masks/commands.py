@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,7 +56,12 @@ class MaskCommands:
         self.trainable = MaskView(state, 1)
         self._enforcer = enforcer
         self._refuse = refuse
-        self._at_once = at_once
+        self._own_context = at_once
+
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        with self._own_context(), self.state.together():
+            yield
 
     @answered
     def prune(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,6 +50,9 @@ class MaskRegistry:
         # Each refers to its variable, which keeps the key valid.
         self._storages: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._observers: list[Observer] = []
+        # How many commands run, one within another, and whether they have changed masks.
+        self._running = 0
+        self._untold = False
         self._pending: list[Observer] = []
 
     def of(self, variable: Any) -> Any:
@@ -68,7 +72,23 @@ class MaskRegistry:
     def changed(self) -> None:
         """Notifies observers that some masks have changed."""
         self.version += 1
-        self._observers = _called(self._observers)
+        self._untold = True
+        self._tell()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """A command, whose changes are notified once, at its end: each look costs all weights."""
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._untold and not self._running:
+            self._untold = False
+            self._observers = _called(self._observers)
 
     def observed_by(self, observe: Callable[[], None]) -> None:
         """Calls a bound method, kept weakly, at each change, before another step."""
@@ -169,6 +189,10 @@ class MaskTable:
     def observed_by(self, observe: Callable[[], None]) -> None:
         """Calls a bound method, kept weakly, at each change, before another step."""
         self._contents.registry.observed_by(observe)
+
+    def together(self) -> AbstractContextManager[None]:
+        """A command, whose changes are notified once, at its end."""
+        return self._contents.registry.together()
 
 
 @dataclass
