@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import weakref
+
 import keras
 import pytest
 import tensorflow as tf
@@ -125,3 +128,14 @@ def test_remote_logs_are_resumed_too():
     model = weights()
     run("ram://resumed", model)
     assert inherited_origin(create_lineage("ram://resumed")) == network(weights()).origin()
+
+
+def test_a_recorder_that_nobody_closed_lets_its_network_go(tmp_path):
+    model = weights()
+    recorder = Recorder(tmp_path, model, every=1)
+    recorder.record(1)
+    assert recorder.flush()
+    gone = [weakref.ref(recorder), weakref.ref(model["a/kernel"])]
+    del recorder, model
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]

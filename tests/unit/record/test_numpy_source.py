@@ -51,11 +51,14 @@ def test_a_training_of_arrays_is_recorded_and_read(tmp_path):
 
 
 NEUTRAL = """
-import importlib, pkgutil, sys
+import importlib, importlib.util, pkgutil, sys
+# Its one module that imports numba is loaded only where numba is installed.
+kernels = importlib.util.find_spec("numba") is not None
 for room in ("core", "format", "record", "reader"):
     package = importlib.import_module(f"tb_pastnet.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+        if kernels or module.name != "tb_pastnet.core.kernels":
+            importlib.import_module(module.name)
 print(sorted({"tensorflow", "keras", "torch", "jax"} & set(sys.modules)))
 """
 

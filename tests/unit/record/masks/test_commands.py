@@ -263,3 +263,43 @@ def test_an_audit_sees_what_moves_until_it_is_back(masks, weights):
     assert [(each.first_step, each.last_step) for each in audit.violations] == [(2, 2), (5, 5)]
     masks.thaw(KERNEL)
     assert audit.check(6) == []
+
+
+class Looks:
+    """An observer that counts."""
+
+    def __init__(self):
+        self.count = 0
+
+    def look(self):
+        self.count += 1
+
+
+def test_a_command_tells_of_its_changes_once_even_if_it_fails():
+    registry, looks = MaskRegistry(), Looks()
+    registry.observed_by(looks.look)
+    registry.changed()
+    assert looks.count == 1
+    with registry.together():
+        with registry.together():
+            registry.changed()
+            registry.changed()
+        assert (looks.count, registry.version) == (1, 3)
+    assert looks.count == 2
+    with pytest.raises(ZeroDivisionError), registry.together():
+        registry.changed()
+        raise ZeroDivisionError
+    assert looks.count == 3
+    with registry.together():
+        pass
+    assert looks.count == 3
+
+
+def test_a_rule_that_prunes_several_weights_is_one_change():
+    weights = [ArrayWeight(f"{at}/kernel", np.arange(1.0, 7).reshape(2, 3)) for at in range(3)]
+    registry, looks = MaskRegistry(), Looks()
+    table = MaskTable(weights, registry, ArrayMasks)
+    registry.observed_by(looks.look)
+    MaskCommands(table, Zeroing()).prune_smallest(0.5)
+    assert all(not table.read(weight.name)[0].all() for weight in weights)
+    assert looks.count == 1
