@@ -147,7 +147,7 @@ class Lineage:
         )
 
         # On the writer thread, because it reads files. Neither the lineage nor the network is held:
-        # a sink that nobody closed lives until the program ends.
+        # a sink that isn't closed lives until the program ends.
         @cache
         def description(first_step: int) -> Description:
             return replace(

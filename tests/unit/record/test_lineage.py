@@ -130,7 +130,7 @@ def test_remote_logs_are_resumed_too():
     assert inherited_origin(create_lineage("ram://resumed")) == network(weights()).origin()
 
 
-def test_a_recorder_that_nobody_closed_lets_its_network_go(tmp_path):
+def test_a_recorder_that_is_not_closed_lets_its_network_go(tmp_path):
     model = weights()
     recorder = Recorder(tmp_path, model, every=1)
     recorder.record(1)

@@ -286,9 +286,14 @@ def test_a_command_tells_of_its_changes_once_even_if_it_fails():
             registry.changed()
         assert (looks.count, registry.version) == (1, 3)
     assert looks.count == 2
-    with pytest.raises(ZeroDivisionError), registry.together():
-        registry.changed()
-        raise ZeroDivisionError
+
+    def change_and_fail():
+        with registry.together():
+            registry.changed()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        change_and_fail()
     assert looks.count == 3
     with registry.together():
         pass
