@@ -127,7 +127,7 @@ class Lineage:
         self._settle(own_origin, resumes=resumed)
 
         run, packages = self.run, source.packages
-        known = Description(
+        template = Description(
             lineage=run.lineage,
             ordinal=run.ordinal,
             origin=own_origin,
@@ -151,7 +151,7 @@ class Lineage:
         @cache
         def description(first_step: int) -> Description:
             return replace(
-                known,
+                template,
                 origin=(inherited_origin(run) if resumed else None) or own_origin,
                 first_step=first_step,
                 created=time.time(),
