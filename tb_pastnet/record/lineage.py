@@ -121,30 +121,9 @@ class Lineage:
     def sink(self, *, resumed: bool) -> Sink:
         """Makes the sink; `resumed` has the origin of the lineage before it, if there is one."""
         source, schedule, tracker, failures, probe, _ = self._recorded
-        own_origin, network = tracker.origin, source.network
-        self.groups = groups = source.rate_groups()
-        group_of = {name: n for n, names in enumerate(groups.values()) for name in names}
-        self._settle(own_origin, resumes=resumed)
-
-        run, packages = self.run, source.packages
-        template = Description(
-            lineage=run.lineage,
-            ordinal=run.ordinal,
-            origin=own_origin,
-            every=schedule.every,
-            past=str(schedule.past),
-            first_step=0,
-            created=0.0,
-            versions={},
-            layers=network.layers,
-            variables=tuple(
-                replace(weight.text, group=group_of.get(weight.name)) for weight in network.weights
-            ),
-            skipped=network.skipped,
-            audited=tracker.audited,
-            probe_every=schedule.probe_every,
-            groups=tuple(groups),
-        )
+        self.groups = source.rate_groups()
+        self._settle(tracker.origin, resumes=resumed)
+        run, packages, template = self.run, source.packages, self._template()
 
         # On the writer thread, because it reads files. Neither the lineage nor the network is held:
         # a sink that isn't closed lives until the program ends.
@@ -152,7 +131,7 @@ class Lineage:
         def description(first_step: int) -> Description:
             return replace(
                 template,
-                origin=(inherited_origin(run) if resumed else None) or own_origin,
+                origin=(inherited_origin(run) if resumed else None) or template.origin,
                 first_step=first_step,
                 created=time.time(),
                 versions=_versions(packages),
@@ -165,8 +144,32 @@ class Lineage:
                 for tag in DESCRIPTIONS
             ]
 
-        batch = Batch(spans_of(network.weights), run.lineage, probe=probe)
+        batch = Batch(spans_of(source.network.weights), run.lineage, probe=probe)
         return Sink(self._segments, batch, describe, failures, schedule.timer.totals)
+
+    def _template(self) -> Description:
+        """The description without what only the writer thread knows."""
+        source, schedule, tracker = self._recorded[:3]
+        network = source.network
+        group_of = {name: n for n, names in enumerate(self.groups.values()) for name in names}
+        return Description(
+            lineage=self.run.lineage,
+            ordinal=self.run.ordinal,
+            origin=tracker.origin,
+            every=schedule.every,
+            past=str(schedule.past),
+            first_step=0,
+            created=0.0,
+            versions={},
+            layers=network.layers,
+            variables=tuple(
+                replace(weight.text, group=group_of.get(weight.name)) for weight in network.weights
+            ),
+            skipped=network.skipped,
+            audited=tracker.audited,
+            probe_every=schedule.probe_every,
+            groups=tuple(self.groups),
+        )
 
     def close(self) -> None:
         """Closes the files of a lineage that has no sink."""
