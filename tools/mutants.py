@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import cache_from_source
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -132,15 +133,19 @@ def tests_of(tree: Tree, path: str) -> tuple[list[str], list[str]]:
 def lives(mutant: Mutant, copy: Path, tests: Sequence[str], most: int) -> bool:
     """Whether tests pass within some seconds in a copy of the repository with the mutant in it."""
     place = copy / mutant.path
-    place.write_text(mutant.source, "utf-8")
+    put(place, mutant.source)
     env = os.environ | BLOCKED | {"PYTHONPATH": str(copy)}
-    # Bytecode of a mutant passes for that of another of the same second and size.
-    env["PYTHONDONTWRITEBYTECODE"] = "1"
     pytest = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
     try:
         return not quiet(["timeout", str(most), *pytest, *tests, mutant.path], env, copy)[0]
     finally:
-        shutil.copy(ROOT / mutant.path, place)
+        put(place, (ROOT / mutant.path).read_text("utf-8"))
+
+
+def put(place: Path, source: str) -> None:
+    """Writes a module and forgets its bytecode, which could pass for that of the same second."""
+    place.write_text(source, "utf-8")
+    Path(cache_from_source(place)).unlink(missing_ok=True)
 
 
 def copies(folder: str, count: int) -> SimpleQueue[Path]:
