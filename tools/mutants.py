@@ -29,8 +29,6 @@ JUDGED = ROOT / "tests" / "mutants.txt"
 COUNT = 300
 OWN, OTHERS = 120, 900
 """Seconds after which the tests of its module, or all, hang: the mutant is noticed."""
-FEW_EXAMPLES = "--hypothesis-profile=fast"
-"""Notices most of what the tests of other modules notice, in a quarter of the time."""
 
 
 class Mutant(NamedTuple):
@@ -170,11 +168,7 @@ def run(mutants: Sequence[Mutant]) -> list[Mutant]:
         def survives(mutant: Mutant) -> bool:
             copy = free.get()
             own, reaching = tests_of(tree, mutant.path)
-            lived = (
-                lives(mutant, copy, own, OWN)
-                and lives(mutant, copy, [FEW_EXAMPLES, *reaching], OTHERS)
-                and lives(mutant, copy, reaching, OTHERS)
-            )
+            lived = lives(mutant, copy, own, OWN) and lives(mutant, copy, reaching, OTHERS)
             free.put(copy)
             say(f"{'lives' if lived else 'dies '}  {mutant.path}:{mutant.line}  {mutant.becomes}")
             return lived
