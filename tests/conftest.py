@@ -73,8 +73,10 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files come first, those that wait for servers and browsers between those that compute.
 
-    Processes that run tests take files in this order.
+    Processes that run tests take files in this order. One alone keeps the order of its arguments.
     """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(str(item.path), []).append(item)
