@@ -7,6 +7,7 @@ import re
 import sys
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
 
 from tb_pastnet.format import files
@@ -87,6 +88,16 @@ def test_a_store():
     assert files.open_to_read(f"{place}/b/c").read() == b"1"
     files.remove_directory(place)
     assert list_directory(place) == []
+
+
+@pytest.mark.parametrize(("asynchronous", "made"), [(False, ["/made/b"]), (True, [])])
+def test_only_a_store_of_files_has_its_directories_made(asynchronous, made, monkeypatch):
+    asked = []
+    monkeypatch.setattr(MemoryFileSystem, "async_impl", asynchronous)
+    monkeypatch.setattr(MemoryFileSystem, "makedirs", lambda _, path, exist_ok: asked.append(path))
+    store_of("memory://made").write("memory://made/b/c", b"1")
+    assert asked == made
+    assert files.open_to_read("memory://made/b/c").read() == b"1"
 
 
 def test_files_are_fetched(tmp_path):

@@ -55,11 +55,21 @@ def test_masks_that_change_all_the_time_dont_burst_the_bound() -> None:
     assert len(records.sequence) + left_out == 200
 
 
-@given(st.integers(0, 120), st.integers(1, 9), st.integers(1, 60))
-def test_the_bound_and_the_count_hold(count: int, size: int, most_cells: int) -> None:
-    records, left_out = join_blocks(blocks(count, size), 2, most_cells=most_cells)
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_the_bound_is_reached(channels: int) -> None:
+    records, left_out = join_blocks(blocks(8, 3, channels), channels, most_cells=8 * channels)
+    assert (len(records.sequence), left_out) == (8, 0)
+    records, left_out = join_blocks(blocks(8, 3, channels), channels, most_cells=8 * channels - 1)
+    assert (len(records.sequence), left_out) == (4, 4)
+
+
+@given(st.integers(0, 120), st.integers(1, 9), st.integers(1, 3), st.integers(1, 60))
+def test_the_bound_and_the_count_hold(
+    count: int, size: int, channels: int, most_cells: int
+) -> None:
+    records, left_out = join_blocks(blocks(count, size, channels), channels, most_cells)
     assert len(records.sequence) + left_out == count
-    assert len(records.sequence) <= max(most_cells // 2, 1) or count == 0
+    assert len(records.sequence) <= max(most_cells // channels, 1) or count == 0
     assert (np.diff(records.sequence) > 0).all()
 
 
