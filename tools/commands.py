@@ -31,7 +31,7 @@ TEXT = """\
 demo       train the demo's runs and show them in TensorBoard (--once: only train; --framework torch
            or jax: by PyTorch or JAX instead of Keras)
 test       lint, then run every test; --fast: those that need neither TensorFlow nor a browser;
-           --changed [REV]: those that reach what changed; PATHs: those there; --without torch,jax:
+           --changed [REV]: those near what changed; PATHs: those there; --without torch,jax:
            none that need these; arguments after -- go to pytest, and only it runs
 lint       ruff, mypy --strict, import-linter, names, prose, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
@@ -45,6 +45,8 @@ bench      run the benchmarks and print their tables; names choose some of them,
 
 FRAMEWORKS = ("torch", "jax")
 """Tests need builds of these, besides TensorFlow: the extras `dev-torch` and `dev-jax`."""
+FEW_EXAMPLES = "--hypothesis-profile=fast"
+"""For those who wait for the answer."""
 
 
 class Session:
@@ -168,18 +170,16 @@ def test_fast(options: Sequence[str]) -> int:
     say(f"{chosen.left_out} that do, or that show the system as a whole, are left out.")
     env = session.env | BLOCKED
     crowd = selection.processes(chosen.files)
-    quick = "--hypothesis-profile=fast"
-    return run(session.pytest(quick, *crowd, *chosen.files, *options), env)
+    return run(session.pytest(FEW_EXAMPLES, *crowd, *chosen.files, *options), env)
 
 
 def test_changed(revision: str | None, options: Sequence[str], without: Collection[str]) -> int:
-    """The tests that reach what changed since a commit."""
+    """The tests near what changed since a commit."""
     changed, tree = selection.changed_since(revision), Tree()
     chosen = selection.reaching(tree, changed)
-    say(f"{len(changed)} files changed; {len(chosen.files)} files of tests reach them.")
-    say(f"{chosen.left_out} others are left out: they import and name nothing of what changed.")
-    if not chosen.page:
-        say("Tests in the browser are among these: nothing below frontend/ changed.")
+    say(f"{len(changed)} files changed; {len(chosen.files)} files of tests are near.")
+    say(f"{chosen.left_out} others are left out: they name nothing of what changed, or they need a")
+    say("framework, a server or the browser and reach it only through other modules.")
     session, steps = Session.of_tests(without), Steps()
     if chosen.page or any(NODE in tree.outside(ROOT / name) for name in chosen.files):
         session.with_browser()
@@ -187,7 +187,8 @@ def test_changed(revision: str | None, options: Sequence[str], without: Collecti
         page_steps(session, steps)
     if chosen.files:
         crowd = selection.processes(chosen.files)
-        steps.loud("pytest", session.pytest(*crowd, *chosen.files, *options), session.env)
+        command = session.pytest(FEW_EXAMPLES, *crowd, *chosen.files, *options)
+        steps.loud("pytest", command, session.env)
     return steps.verdict()
 
 

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from tools.reach import BLOCKED, Tree
-from tools.selection import SYSTEM
+from tools.selection import system_folders
 from tools.steps import ROOT, demand, quiet, say
 
 ROOMS = ("core", "format", "reader", "record/audit")
@@ -123,7 +123,7 @@ def tests_of(tree: Tree, path: str) -> tuple[list[str], list[str]]:
     """The files of tests that reach a module: those named after it, and all, the slow ones last."""
     module = tree.root / path
     reaching = [test for test in tree.tests if tree.is_fast(test) and module in tree.reached(test)]
-    slow = {tree.root / folder for folder in SYSTEM}
+    slow = system_folders(tree)
     reaching.sort(key=lambda test: (test.parent in slow, len(tree.reached(test))))
     names = [test.relative_to(tree.root).as_posix() for test in reaching]
     own = [name for name in names if Path(name).stem.startswith(f"test_{module.stem}")]

@@ -150,6 +150,9 @@ def _spoken(tree: ast.Module) -> Iterator[ast.AST]:
         node = todo.pop()
         if isinstance(node, ast.stmt) and _is_silent(node):
             continue
+        if isinstance(node, ast.BinOp):
+            todo += _path(node)
+            continue
         yield node
         for name in node._fields:
             part = getattr(node, name, None)
@@ -157,6 +160,18 @@ def _spoken(tree: ast.Module) -> Iterator[ast.AST]:
                 todo += [each for each in part if isinstance(each, ast.AST)]
             elif isinstance(part, ast.AST) and not isinstance(part, ast.expr_context):
                 todo.append(part)
+
+
+def _path(node: ast.BinOp) -> list[ast.AST]:
+    """The operands; of a path such as `ROOT / "docs" / "guide.md"` its end in one."""
+    names: list[str] = []
+    left: ast.expr = node
+    while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Div):
+        if not (isinstance(left.right, ast.Constant) and isinstance(left.right.value, str)):
+            break
+        names.insert(0, left.right.value)
+        left = left.left
+    return [left, ast.Constant("/".join(names))] if names else [node.left, node.right]
 
 
 def _is_silent(node: ast.stmt) -> bool:
@@ -259,6 +274,10 @@ class Tree:
                 todo.extend(fresh)
             self._closures[path] = frozenset(seen | self._hooks_above(path))
         return self._closures[path]
+
+    def uses(self, path: Path, other: Path) -> bool:
+        """Whether a file itself names another, not only through others."""
+        return other in self._edges[path]
 
     def outside(self, path: Path) -> set[str]:
         """Packages of others that a file reaches, and `NODE`."""

@@ -19,6 +19,8 @@ SYSTEM = {f"tests/{folder}" for folder in _FOLDERS}
 EVERYTHING = {"pyproject.toml"}
 """Files that decide about all tests."""
 PACKAGE = "tb_pastnet/"
+NAMESAKES = ("tools/commands.py", "tools/environment.py")
+"""Files to which `docs` is a command and an extra, not the folder."""
 PAGE = ("frontend/", "tb_pastnet/serve/static/")
 
 
@@ -38,37 +40,56 @@ class Chosen(NamedTuple):
 
 def fast(tree: Tree) -> Chosen:
     """The files of tests of parts, and of answers, that need neither a framework nor a browser."""
-    folders = {tree.root / folder for folder in SYSTEM}
-    files = [path for path in tree.tests if path.parent not in folders and tree.is_fast(path)]
+    system = system_folders(tree)
+    files = [path for path in tree.tests if path.parent not in system and tree.is_fast(path)]
     return Chosen(_below(tree, files), len(tree.tests) - len(files))
 
 
 def reaching(tree: Tree, changed: Iterable[str]) -> Chosen:
     """The files of tests that reach one of some files; all where one decides about all of them.
 
-    Tests in the browser start whole programs and reach nearly all of the package: they are chosen
-    if the page changed, or their own files.
-
     Args:
         tree: the repository.
         changed: files, by their path below its root.
     """
     files, page, everything = set[Path](), False, False
-    browsing = {test for test in tree.tests if NODE in tree.outside(test)}
     for name in changed:
         path = tree.root / name
         page |= name.startswith(PAGE)
         everything |= name in EVERYTHING
         if path.suffix == ".py":
             found = {test for test in tree.tests if path in tree.reached(test)}
-            files |= found - browsing if name.startswith(PACKAGE) else found
+            files |= _near(tree, path, found) if name.startswith(PACKAGE) and found else found
         else:
-            naming = tree.naming(path)
+            naming = tree.naming(path) - {tree.root / other for other in NAMESAKES}
             files |= {test for test in tree.tests if tree.reached(test) & naming}
     if page:
-        files |= browsing
+        files |= {test for test in tree.tests if NODE in tree.outside(test)}
     chosen = [test for test in tree.tests if everything or test in files]
     return Chosen(_below(tree, chosen), len(tree.tests) - len(chosen), page)
+
+
+def _near(tree: Tree, module: Path, reaching: Iterable[Path]) -> set[Path]:
+    """The tests that a change of the package's module waits for, of all that reach it.
+
+    Left out are tests in the browser; and of those that use it only through others, tests of the
+    system, and tests of frameworks if it needs none: `dev.py mutants` shows that the fast ones
+    notice its faults.
+    """
+    system, neutral = system_folders(tree), tree.is_fast(module)
+
+    def is_near(test: Path) -> bool:
+        if NODE in tree.outside(test):
+            return False
+        light = test.parent not in system and (tree.is_fast(test) or not neutral)
+        return light or tree.uses(test, module)
+
+    return set(filter(is_near, reaching))
+
+
+def system_folders(tree: Tree) -> set[Path]:
+    """The folders of the system's tests."""
+    return {tree.root / folder for folder in SYSTEM}
 
 
 def _below(tree: Tree, files: Iterable[Path]) -> list[str]:

@@ -132,8 +132,8 @@ def test_what_changed_chooses_tests_and_says_what_is_left_out(ran, monkeypatch, 
     ((*_, file),) = ran
     assert [file] == changed
     said = capsys.readouterr().out
-    assert "1 files changed; 1 files of tests reach them.\n" in said
-    assert re.search(r"\d+ others are left out: .*\nTests in the browser are among these", said)
+    assert "1 files changed; 1 files of tests are near.\n" in said
+    assert re.search(r"\d+ others are left out: .*\nframework, a server or the browser", said)
     changed[:] = ["frontend/src/none.ts"]
     ran.clear()
     assert commands.main(["test", "--changed"]) == 0

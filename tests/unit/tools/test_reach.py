@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -56,16 +57,24 @@ TESTS = {
     "guide": ('NAME = "guide.md"', set()),
     "folder": ('HERE = ROOT / "docs" / "start"', set()),
     "folder_in_one": ('HERE = ROOT / "docs/start"', set()),
+    "whole": ('PAGES = (ROOT / "docs").rglob("*.md")', set()),
     "half": ('WORD = "start"', set()),
     "beside": ('HERE = Path(__file__).with_name("kept") / "logs"', set()),
     "browser": ("import tests.page", {NODE}),
+    "far": ("from tb_pastnet import __main__, late", {"keras"}),
+    "both": ("from tb_pastnet import reader, late", {"keras"}),
 }
+SYSTEM = {
+    "tests/contract/test_served.py": "from tb_pastnet import __main__",
+    "tests/contract/test_read.py": "from tb_pastnet import reader",
+}
+"""Of what isn't chosen for its needs."""
 
 
 @pytest.fixture
 def tree(tmp_path):
     tests = {f"tests/test_{name}.py": source for name, (source, _) in TESTS.items()}
-    for name, source in {**FILES, **tests}.items():
+    for name, source in {**FILES, **tests, **SYSTEM}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = source.splitlines()
@@ -90,7 +99,7 @@ def test_what_is_run_as_a_module_is_reached(tree):
 def test_tests_are_test_files_and_modules_with_an_example(tree):
     examples = {"tb_pastnet/reader.py", "tb_pastnet/example.py"}
     names = {path.relative_to(tree.root).as_posix() for path in tree.tests}
-    assert names == {*examples, *(f"tests/test_{name}.py" for name in TESTS)}
+    assert names == {*examples, *SYSTEM, *(f"tests/test_{name}.py" for name in TESTS)}
     assert tree.is_fast(tree.root / "tb_pastnet/reader.py")
     assert not tree.is_fast(tree.root / "tb_pastnet/example.py")
 
@@ -106,24 +115,26 @@ def test_the_fast_ones_are_those_that_need_nothing(tree):
     ("changed", "names"),
     [
         ("tb_pastnet/told.py", {"docstring"}),
-        ("tb_pastnet/reader.py", {"imports", "lazy", "any_name", "module"}),
+        ("tb_pastnet/reader.py", {"imports", "lazy", "any_name", "module", "both", "read"}),
+        ("tb_pastnet/late.py", {"inside", "far", "both"}),
+        ("tb_pastnet/__main__.py", {"module", "far", "served"}),
         ("tests/devices.py", {"fixture"}),
         ("tests/page.py", {"browser"}),  # but not of the reader that it starts
-        ("docs/guide.md", {"guide", "folder"}),
-        ("docs/other.md", {"folder"}),
-        ("docs/start/first.md", {"folder", "folder_in_one"}),
+        ("docs/guide.md", {"guide", "whole"}),
+        ("docs/other.md", {"whole"}),
+        ("docs/start/first.md", {"folder", "folder_in_one", "whole"}),
         ("tests/kept/logs/events", {"beside"}),
         ("other/logs/events", set()),
-        ("tests/conftest.py", set(TESTS)),
+        ("tests/conftest.py", {*TESTS, "served", "read"}),
         ("tests/steady.py", set()),
-        ("pyproject.toml", set(TESTS)),
+        ("pyproject.toml", {*TESTS, "served", "read"}),
         ("tests/test_gone.py", set()),
     ],
 )
 def test_what_changed_chooses_the_files_that_reach_it(tree, changed, names):
     chosen = selection.reaching(tree, [changed])
-    files = {name for name in chosen.files if name.startswith("tests/")}
-    assert files == {f"tests/test_{name}.py" for name in names}
+    files = {Path(name).stem for name in chosen.files if name.startswith("tests/")}
+    assert files == {f"test_{name}" for name in names}
     assert len(chosen.files) + chosen.left_out == len(tree.tests)
     assert not chosen.page
 
