@@ -57,9 +57,8 @@ def updating(masks: pastnet.Masks) -> Action:
     return lambda: masks.prune_smallest(next(sparsities))
 
 
-def recorded(train: Action, model: Any, folder: str) -> Action:
+def recorded(train: Action, recorder: pastnet.Recorder) -> Action:
     """A step, and a record of it."""
-    recorder = pastnet.Recorder(folder, model, every=1)
     numbers = count(1)
 
     def whole() -> None:
@@ -115,12 +114,18 @@ def cost_of_steps(rows: Rows, name: str, make: Callable[[Any], Task], pairs: int
     for text, every in (("each step", 1), ("each 100 steps", 100)):
         line(f"both, an update {text} (of these)", holding + ratio / every)
 
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        plain = recorded(stock, tasks[0].model, one)
-        held = recorded(masked, tasks[1].model, other)
+    with (
+        tempfile.TemporaryDirectory() as one,
+        tempfile.TemporaryDirectory() as other,
+        pastnet.Recorder(one, tasks[0].model, every=1) as first,
+        pastnet.Recorder(other, tasks[1].model, every=1) as second,
+    ):
+        plain, held = recorded(stock, first), recorded(masked, second)
         times = interleaved(stock, plain, masked, held, pairs=pairs)
         line("recorded step / step, without masks", times[1] / times[0])
         line("recorded step / step, with masks", times[3] / times[2])
+        (times,) = interleaved(updating(masks[0]), pairs=pairs, calls=1)
+        line("magnitude update of all masks, recorders open", 1e3 * times, "ms")
 
 
 def disk(rows: Rows, make: Callable[[Any], Task], changes: int) -> None:
