@@ -64,6 +64,9 @@ def test_the_nearest_names_are_told_first():
         UnknownName, match=r"expected one of block_0/dense/bias, block_1/dense/bias, .*, …"
     ):
         names.resolve("bios", known)
+    deep = ["head/bias", "backbone/of_many_stages/and_blocks/head/kernel"]
+    with pytest.raises(UnknownName, match="expected one of backbone/of_many_stages"):
+        names.resolve("head/kernal", deep)
 
 
 KERNEL, SECOND, INNER = object(), object(), object()

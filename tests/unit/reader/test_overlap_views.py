@@ -95,6 +95,8 @@ def test_bits_that_are_lost_leave_the_size_known() -> None:
         assert np.isnan(arrays[name][0, 3:]).all()
         assert not np.isnan(arrays[name][1]).any()
     assert arrays["other_kept"][0].tolist() == [36] * 3 + [12] * 7
+    provider.tree[writers[2].tb_run][mask_tag("kept", "c/kernel")].clear()
+    assert reasons(ask(Store(provider), "a", "b", "c")) == ["unknown"] * 3
 
 
 def test_what_was_withheld_is_asked_for_again() -> None:
