@@ -302,6 +302,7 @@ def test_the_size_of_tallies_is_what_they_hold(provider: MemoryProvider) -> None
     found = tallies_of(store.reader(CALLER, store.catalog(CALLER).runs["a"]))
     held = sum(len(one.packed) + len(one.still) for one in found.layers)
     assert held < found.size < 2 * held + 4096 * len(TWELVE)
+    assert store.large.held >= found.size > store.small.held
 
 
 def test_figures_stay_at_hand_where_the_tallies_of_no_run_fit() -> None:
