@@ -23,8 +23,8 @@ def power(number: int) -> str:
         f"bytes of the heads | at most {limits.MAX_HEADS:,}",
         f"of the variable, at most {power(limits.MAX_MASK)}",
         f"a message holds at most {limits.MAX_VIOLATIONS:,} channels",
-        f"There are at most {limits.MAX_RECORDS:,} records, {limits.MAX_PLACES:,} places and "
-        f"{power(limits.MAX_VALUES)} values together",
+        f"There are at most {limits.MAX_RECORDS:,} records, {limits.MAX_PLACES:,} places and ",
+        f" and {power(limits.MAX_VALUES)} values together",
     ],
 )
 def test_the_documented_limits_are_those_of_the_code(said):
