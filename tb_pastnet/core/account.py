@@ -47,7 +47,6 @@ def settle(
     are missing (bytes that were never ours), they count as offered too.
     """
     readable = shown + superseded
-    missing = max(offered - readable - thinned - dropped, 0)
-    unreadable = max(missing, damaged)
+    unreadable = max(offered - readable - thinned - dropped, damaged)
     total = readable + thinned + dropped + unreadable
     return Account(total, shown, superseded, thinned, dropped, unreadable)

@@ -89,7 +89,7 @@ def test_both_kinds_of_one_name_stay_apart(tmp_path: Path) -> None:
 def test_a_message_of_several_records_is_shown_too(tmp_path: Path) -> None:
     """Our function writes one a message; what another one writes is no reason to fail."""
     steps, tag = np.array([3, 4, 7]), "train/dense0/kernel"
-    block = Block(steps, steps, steps - 1, np.zeros((8, 3, 4), np.int16))
+    block = Block(steps, steps, steps - 1, np.zeros((len(STATISTICS), 3, 4), np.int16))
     content = encode_series(Series((3, 4), "-1", 4))
     data = files.event(tag, 7, encode_block(block, tag=tag, lineage=0), content=content)
     (tmp_path / "mine").mkdir()

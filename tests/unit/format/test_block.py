@@ -150,16 +150,13 @@ def test_heads_that_do_not_hold_together_are_damaged(parts, text):
 
 def test_a_block_of_the_wrong_shape_is_refused():
     good = random_block(2, 3)
-    with pytest.raises(InvalidArgument, match="expected int16 codes of shape"):
-        encode_block(
-            Block(good.sequence, good.steps, good.past_steps, good.codes[:5]), tag=TAG, lineage=0
-        )
-    with pytest.raises(InvalidArgument, match="expected int16 codes of shape"):
-        encode_block(
-            Block(good.sequence, good.steps, good.past_steps, good.codes[:, :, :0]),
-            tag=TAG,
-            lineage=0,
-        )
+    codes = good.codes
+    wrong = (codes[:5], np.concatenate([codes, codes]), codes[:, :1], codes[:, :, :0], codes[0])
+    for each in (*wrong, codes.astype(np.int32)):
+        with pytest.raises(InvalidArgument, match="expected int16 codes of shape"):
+            encode_block(
+                Block(good.sequence, good.steps, good.past_steps, each), tag=TAG, lineage=0
+            )
     with pytest.raises(InvalidArgument, match="expected 2 sequence numbers and past steps"):
         encode_block(
             Block(good.sequence[:1], good.steps, good.past_steps, good.codes), tag=TAG, lineage=0
