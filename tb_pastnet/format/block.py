@@ -53,7 +53,7 @@ class Block:
     @property
     def channels(self) -> int:
         """Number of channels."""
-        return int(self.codes.shape[2])
+        return int(self.codes.shape[-1])
 
 
 def encode_block(block: Block, *, tag: str, lineage: int) -> bytes:

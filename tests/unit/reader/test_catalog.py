@@ -9,6 +9,7 @@ import pytest
 
 from tb_pastnet.format.description import Series, encode_series
 from tb_pastnet.format.tags import TAG_TIMELINE
+from tb_pastnet.reader import notes
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run
@@ -96,3 +97,14 @@ def test_runs_without_a_timeline_are_listed_each_time(provider: Watched) -> None
     assert provider.listed == [None, everything, everything]
     writer.records(range(17, 33), {"conv1/kernel": files.codes(range(17, 33), 4)})
     assert here.catalog(CALLER).runs["a"].axis.steps.tolist() == list(range(17, 33))
+
+
+def test_what_stands_under_our_name_and_isnt_ours_is_counted(provider: Watched) -> None:
+    memory_run(provider, "a", range(1, 3))
+    assert Store(provider).catalog(CALLER).warnings == ()
+    for tag in ("one", "other"):
+        provider.add("theirs", tag, 1, b"not ours", b"not ours")
+    foreign = f"{notes.FOREIGN}: 2 series"
+    assert Store(provider).catalog(CALLER).warnings == (foreign,)
+    provider.add("inside", TAG_TIMELINE, 1, b"")  # as if the log directory were a run's own
+    assert Store(provider).catalog(CALLER).warnings == (notes.INSIDE, foreign)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tb_pastnet.format.block import Block, encode_block
@@ -52,6 +54,17 @@ def test_the_log_tells_exactly_and_a_layer_without_masks_has_none_pruned() -> No
     assert header["prunable"] == [36, 54]
     assert arrays["pruned"].tolist() == found.pruned.tolist()
     assert not found.summary.notes
+
+
+def test_a_layer_without_prunable_weights_has_no_share() -> None:
+    provider = MemoryProvider()
+    masked(provider)
+    found = figures(provider)
+    found = replace(found, summary=replace(found.summary, prunable=(36, 0)))
+    _, arrays, _ = overview_columns(found, 2, StepSpan())
+    np.testing.assert_allclose(arrays["pruned"][0], [0, HOLES / 36], rtol=1e-6)
+    assert np.isnan(arrays["pruned"][1]).all()
+    np.testing.assert_allclose(arrays["total_pruned"], [0, HOLES / 36], rtol=1e-6)
 
 
 def test_columns_draw_the_mean_share_of_their_records() -> None:
