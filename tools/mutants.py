@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from tools.reach import BLOCKED, Tree
-from tools.selection import system_folders
+from tools.selection import fast
 from tools.steps import ROOT, demand, quiet, say
 
 ROOMS = ("core", "format", "reader", "record/audit")
@@ -120,11 +120,10 @@ def judged() -> set[str]:
 
 
 def tests_of(tree: Tree, path: str) -> tuple[list[str], list[str]]:
-    """The files of tests that reach a module: those named after it, and all, the slow ones last."""
-    module = tree.root / path
-    reaching = [test for test in tree.tests if tree.is_fast(test) and module in tree.reached(test)]
-    slow = system_folders(tree)
-    reaching.sort(key=lambda test: (test.parent in slow, len(tree.reached(test))))
+    """The fast tests that reach a module: the files named after it, and all, nearest first."""
+    module, files = tree.root / path, (tree.root / name for name in fast(tree).files)
+    reaching = [test for test in files if module in tree.reached(test)]
+    reaching.sort(key=lambda test: len(tree.reached(test)))
     names = [test.relative_to(tree.root).as_posix() for test in reaching]
     own = [name for name in names if Path(name).stem.startswith(f"test_{module.stem}")]
     return own or names[:3], names
