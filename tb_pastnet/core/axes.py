@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from tb_pastnet.core.checks import is_whole
+from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
 
 
@@ -271,7 +272,7 @@ def _build(rule: _Rule, shape: tuple[int, ...], parts: int = 1, *, verified: boo
     sizes = sizes[1:] if rule.blocks == 1 else sizes
     last = first + len(sizes) - 1
     numbering = (first + (rule.blocks > 1), *(axis + last - first for axis in axes[1:]))
-    how = f"in {parts} parts" if rule.parted else f"mod {units}"
+    how = f"in {counted(parts, 'part')}" if rule.parted else f"mod {units}"
     view = (*shape[:first], *sizes, *shape[first + 1 :])
     return ChannelAxis(view, numbering, f"{_text(rule.axes)} {how}", verified, (first, last))
 

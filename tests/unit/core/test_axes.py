@@ -133,6 +133,8 @@ def test_heads_that_are_stacked_behind_query_key_and_value():
     axis = channel_axis(["MultiheadAttention"], "in_proj_weight", (12, 4), parts=2)
     assert rows_of(axis) == [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]]
     assert (axis.text, axis.elements) == ("0 in 2 parts", 24)
+    axis = channel_axis(["MultiheadAttention"], "in_proj_weight", (12, 4), parts=1)
+    assert (axis.text, axis.channels, axis.view) == ("0 in 1 part", 1, (3, 1, 4, 4))
     out = channel_axis(
         ["Linear"],
         "weight",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError, replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -176,3 +178,10 @@ def test_all_that_is_said_of_a_layer_can_be_read_off_its_counts(data: st.DataObj
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_rank(kind: str) -> None:
     assert KINDS.count(kind) == 1
+
+
+def test_a_finding_cant_be_changed() -> None:
+    finding = Finding("settled", "a", ("dense",), 50, 3, None, "Settled since step 50")
+    with pytest.raises(FrozenInstanceError):
+        finding.kind = "frozen"  # type: ignore[misc]
+    assert len({finding, replace(finding), replace(finding, step=60)}) == 2

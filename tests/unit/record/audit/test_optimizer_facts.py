@@ -152,6 +152,16 @@ def test_only_assignments_since_the_last_check_count(causes, training):
     assert causes.facts(held, VIOLATED).assigned
 
 
+def test_weights_that_are_held_later_dont_move_the_state_at_the_check(causes, training):
+    first, second = Weight("first"), Weight("second")
+    begun(causes, first)
+    training.now.updates = 3
+    causes.begin([second])
+    training.now.updates = 5
+    assert [len(rates) for rates in causes.facts(first, VIOLATED).rates] == [5, 5]
+    assert [len(rates) for rates in causes.facts(second, VIOLATED).rates] == [5, 2]
+
+
 def test_without_an_optimizer_values_and_assignments_are_known(training):
     training.now = None
     causes = OptimizerCauses(training)
