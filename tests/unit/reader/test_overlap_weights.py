@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_pastnet.format import limits
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.tags import TAG_MASKS, mask_tag
 from tb_pastnet.reader import mask_changes, notes, overlap_sets
@@ -140,6 +141,7 @@ def test_what_is_too_much_for_one_call_takes_several(monkeypatch: pytest.MonkeyP
     writer = memory_run(provider, "a", range(1, 9), layers={f"c{n}": 1 for n in range(10)})
     masks = [np.arange(9) > n % 5 for n in range(10)]
     writer.masks(2, {("kept", f"c{n}/kernel"): masks[n] for n in range(10)})
+    assert overlap_sets.BYTES_A_CALL < limits.MAX_MESSAGE
     monkeypatch.setattr(overlap_sets, "BYTES_A_CALL", 7)
     count = len(provider.reads)
     found, _ = read(Store(provider), [8])

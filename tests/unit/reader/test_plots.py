@@ -101,12 +101,13 @@ def test_a_notebook_shows_it_at_two_pixels_for_one(log) -> None:
 
 
 def test_names_are_neither_formulas_nor_longer_than_the_picture(tmp_path: Path) -> None:
-    names = ["$\\frac$", "x" * 300 + "/end"]
+    names = ["$\\frac$", "x" * 300 + "/end", "y" * 40]
     files.write_run(tmp_path, "$^$", layers=dict.fromkeys(names, 2))
     run = pastnet.read(tmp_path)["$^$"]
     figure = run.plot()
     figure.draw_without_rendering()
-    assert [label.get_text()[-4:] for label in figure.axes[0].get_yticklabels()] == ["rac$", "/end"]
+    first, long, whole = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert (first[-4:], long, whole) == ("rac$", f"…{'x' * 36}/end", "y" * 40)
     assert image_of(figure).shape[1] > 600
     run[names[0]].plot().draw_without_rendering()
 
