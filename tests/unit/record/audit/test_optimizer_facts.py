@@ -411,6 +411,14 @@ def test_masks_that_updates_were_made_without(causes, training, applied, names):
     assert {each.name for each in weights if causes.facts(each, VIOLATED).bypassed} == names
 
 
+@pytest.mark.parametrize(("applied", "count"), [(Applied(3, 0, 3, 1), 0), (Applied(3, 0, 2, 1), 1)])
+def test_an_optimizer_without_updates_when_masks_came(causes, training, applied, count):
+    held = Weight(enforced=1)
+    causes.begin([held])
+    training.now.applied = applied
+    assert len(causes.newly_bypassed([held])) == count
+
+
 @pytest.mark.parametrize("gone", ["masks", "enforcing", "optimizer", "another"])
 def test_nothing_is_bypassed_without_masks_that_this_optimizer_holds(causes, training, gone):
     held = Weight(enforced=None if gone == "enforcing" else 2)
