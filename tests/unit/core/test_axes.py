@@ -144,6 +144,9 @@ def test_heads_that_are_stacked_behind_query_key_and_value():
     assert (axis.text, axis.elements) == ("0 in 2 parts", 24)
     axis = channel_axis(["MultiheadAttention"], "in_proj_weight", (12, 4), parts=1)
     assert (axis.text, axis.channels, axis.view) == ("0 in 1 part", 1, (3, 1, 4, 4))
+    # With keys or values of another width each has a matrix of its own.
+    axis = channel_axis(["MultiheadAttention"], "k_proj_weight", (4, 6), parts=2)
+    assert (axis.text, rows_of(axis)) == ("0 in 2 parts", [[0, 1], [2, 3]])
     out = channel_axis(
         ["Linear"],
         "weight",

@@ -78,6 +78,16 @@ def test_the_legend_lists_what_occurs(log) -> None:
     assert "NaN or infinity" in legend_of(still["conv2"].plot())
 
 
+def test_the_legend_stands_within_the_figure(log) -> None:
+    figure = log["leaky"]["conv2"].plot()
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    legend = axes.get_legend().get_window_extent()
+    assert abs(legend.x0 - axes.bbox.x0) < 1
+    assert axes.bbox.y1 < legend.y0 < legend.y1 < figure.bbox.y1
+    assert legend.x1 < figure.bbox.x1
+
+
 def test_layers_are_chosen_in_their_order(log) -> None:
     [axes] = log["dense"].plot(layers=["logits", "conv2"]).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["logits", "block/conv2"]

@@ -162,6 +162,18 @@ def test_weights_that_are_held_later_dont_move_the_state_at_the_check(causes, tr
     assert [len(rates) for rates in causes.facts(second, VIOLATED).rates] == [5, 2]
 
 
+def test_weights_behind_one_without_an_optimizer_have_theirs(training, monkeypatch):
+    none, trained = Weight("none"), Weight("trained")
+    monkeypatch.setattr(
+        training, "optimizers", lambda: {none: None, trained: training.now}.__getitem__
+    )
+    causes = OptimizerCauses(training)
+    causes.begin([none, trained])
+    causes.remember([none, trained])
+    assert causes.facts(trained, VIOLATED).still_trained
+    assert causes.facts(none, VIOLATED).untrained
+
+
 def test_without_an_optimizer_values_and_assignments_are_known(training):
     training.now = None
     causes = OptimizerCauses(training)
