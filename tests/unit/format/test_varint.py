@@ -24,3 +24,19 @@ def test_the_end_is_checked():
     reader.end()
     with pytest.raises(DamagedRecord, match="expected 1 more bytes, got 0"):
         reader.number()
+
+
+def test_64_bits_are_the_most():
+    assert Reader(encode([(1 << 64) - 1])).number() == (1 << 64) - 1
+    with pytest.raises(DamagedRecord, match=f"a number of at most {(1 << 64) - 1}, got"):
+        Reader(encode([1 << 64])).number()
+    with pytest.raises(DamagedRecord, match="a number of at most 10 bytes, got a longer one"):
+        Reader(encode([1 << 70])).number()
+
+
+@pytest.mark.parametrize("number", [(1 << 62) - 1, 1 - (1 << 62)])
+def test_numbers_of_either_sign_have_62_bits(number):
+    further = number + (1 if number > 0 else -1)
+    assert Reader(encode_signed([number])).signed_array(1).tolist() == [number]
+    with pytest.raises(DamagedRecord, match=r"numbers below 2\*\*62, got a larger one"):
+        Reader(encode_signed([further])).signed_array(1)
