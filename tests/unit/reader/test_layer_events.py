@@ -1,8 +1,13 @@
 from __future__ import annotations
 
-import numpy as np
+from types import SimpleNamespace
+from typing import Any
 
-from tb_pastnet.reader.layer_events import Event, merge_events
+import numpy as np
+import pytest
+
+from tb_pastnet.core.statistics import STATISTICS
+from tb_pastnet.reader.layer_events import Event, merge_events, recorded_events
 from tb_pastnet.reader.mask_history import MaskEvent
 
 STEPS = np.array([10, 20, 30, 40])
@@ -43,3 +48,28 @@ def test_there_are_never_too_many() -> None:
 
 def test_no_records_are_no_error() -> None:
     assert merge_events([], np.zeros(0, np.int64), []) == []
+
+
+@pytest.mark.parametrize(
+    ("rates", "changes"),
+    [
+        ([0.1, 0.1, 0.1, 0.01, 0.01], [(3, 0.1, 0.01)]),
+        ([0.1, 0.09, 0.08, 0.07, 0.06], [(4, 0.1, 0.06)]),  # once for each factor of 1.5
+        ([0.0, 0.0, 0.1, 0.0, 0.0], [(2, 0.0, 0.1), (3, 0.1, 0.0)]),
+        ([np.nan, 0.1, np.nan, np.inf, 0.2], [(4, 0.1, 0.2)]),
+    ],
+)
+def test_changes_of_the_learning_rate(rates: list[float], changes: list[Any]) -> None:
+    codes = np.zeros((len(STATISTICS), len(rates), 2), np.int16)
+    series: Any = SimpleNamespace(
+        steps=np.arange(len(rates)),
+        writers=np.zeros(len(rates), np.int64),
+        learning_rates=np.array(rates),
+        codes=codes,
+    )
+    found = recorded_events(series)
+    assert {one["kind"] for one in found} == {"learning_rate"}
+    assert [(one["step"], one["from"], one["to"]) for one in found] == changes
+    series.writers[2:] = 1
+    restarts = [one["step"] for one in recorded_events(series) if one["kind"] == "restart"]
+    assert restarts == [2]
