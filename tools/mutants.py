@@ -1,7 +1,7 @@
 """Mutants: small faults put into the code, one at a time, each of which a test should notice.
 
-Cosmic Ray lists possible changes; a mutant lives in a copy of the repository, where the tests that
-reach its module run, those of the module first. Mutants that no test detects are listed, unless
+Cosmic Ray lists possible changes; a mutant lives in a copy of the repository, where the fast tests
+that reach its module run, those of the module first. Mutants that none detects are listed, unless
 tests/mutants.txt gives the reason why none can.
 """
 
@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
 from queue import SimpleQueue
@@ -119,6 +120,7 @@ def judged() -> set[str]:
     return {line for line in lines if " | " in line and not line.startswith((" ", "#"))}
 
 
+@cache
 def tests_of(tree: Tree, path: str) -> tuple[list[str], list[str]]:
     """The fast tests that reach a module: the files named after it, and all, nearest first."""
     module, files = tree.root / path, (tree.root / name for name in fast(tree).files)

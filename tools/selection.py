@@ -46,7 +46,7 @@ def fast(tree: Tree) -> Chosen:
 
 
 def reaching(tree: Tree, changed: Iterable[str]) -> Chosen:
-    """The files of tests that reach one of some files; all where one decides about all of them.
+    """The files of tests near one of some files; all where one decides about all of them.
 
     Args:
         tree: the repository.
@@ -59,7 +59,8 @@ def reaching(tree: Tree, changed: Iterable[str]) -> Chosen:
         everything |= name in EVERYTHING
         if path.suffix == ".py":
             found = {test for test in tree.tests if path in tree.reached(test)}
-            files |= _near(tree, path, found) if name.startswith(PACKAGE) and found else found
+            # Nothing reaches a module that is gone.
+            files |= _near(tree, path, found) if found and name.startswith(PACKAGE) else found
         else:
             naming = tree.naming(path) - {tree.root / other for other in NAMESAKES}
             files |= {test for test in tree.tests if tree.reached(test) & naming}
