@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ class Tree:
         flat, self._structure = jax.tree_util.tree_flatten_with_path(params)
         self._paths = [path for path, _ in flat]
         self._forms = [_form(value) for _, value in flat]
-        self._names = frozenset(leaf.name for leaf in leaves(params))
+        self._numbers = {leaf.name: leaf.number for leaf in leaves(params)}
         self._params: Any = None
         self._values: Sequence[Any] | None = None
         self.state: Any = None
@@ -62,14 +62,19 @@ class Tree:
         finally:
             self._params = self._values = self.state = self._slots = None
 
+    def fetch(self, names: Iterable[str]) -> None:
+        """Starts copying leaves from an accelerator: together it takes a third of the time."""
+        for name in names:
+            value = self._leaf(self._numbers[name])
+            if any(device.platform != "cpu" for device in getattr(value, "devices", set)()):
+                value.copy_to_host_async()
+
     def read(self, number: int) -> Array:
         """The values of a leaf: a view if they are in this machine's memory.
 
         Raises InvalidArgument if the tree, or the leaf, isn't as it was at the beginning.
         """
-        if self._values is None:
-            self._values = self._flat(self._params)
-        value = self._values[number]
+        value = self._leaf(number)
         if _form(value) != self._forms[number]:
             raise InvalidArgument(
                 f"Could not read {name_of(self._paths[number])!r}: expected "
@@ -78,6 +83,11 @@ class Tree:
             )
         return np.asarray(value)
 
+    def _leaf(self, number: int) -> Any:
+        if self._values is None:
+            self._values = self._flat(self._params)
+        return self._values[number]
+
     def slots(self) -> dict[str, list[Leaf]]:
         """The arrays of the state, by the longest name that their path ends with; else by ""."""
         if self._slots is None:
@@ -85,7 +95,7 @@ class Tree:
             for leaf in leaves(self.state):
                 parts = leaf.name.split("/")
                 ends = ("/".join(parts[start:]) for start in range(len(parts)))
-                name = next((end for end in ends if end in self._names), "")
+                name = next((end for end in ends if end in self._numbers), "")
                 if np.ndim(leaf.value):
                     self._slots.setdefault(name, []).append(leaf)
         return self._slots

@@ -35,7 +35,8 @@ class OptimizerSteps:
     """Follows the optimizers that train some weights, including later ones.
 
     It uses a hook that torch calls after each step of any optimizer; steps skipped by GradScaler
-    don't count.
+    don't count. No hook is called when a CUDA graph replays a step: once one is captured, every
+    call may follow an update.
 
     Attributes:
         working: whether any has made a step.
@@ -50,7 +51,7 @@ class OptimizerSteps:
         self._failures = failures
         # Those that exist; the last is the one that made the latest step.
         self._trainers = weakref.WeakKeyDictionary({each: Steps() for each in given})
-        self._stepped = self.working = False
+        self._stepped = self.working = self._captured = False
         # For others, such as wrappers, it isn't certain that the hook is called.
         self._awaited = any(getattr(type(each).step, "hooked", False) for each in given)
         self.held: dict[str, TorchWeight] = {}
@@ -92,7 +93,14 @@ class OptimizerSteps:
 
     @noted("Could not look at held weights before a step")
     def _begin(self, _: Optimizer) -> None:
-        self._tell(made=False)
+        if not self._in_graph():
+            self._tell(made=False)
+
+    def _in_graph(self) -> bool:
+        """Whether a step was captured. Reading a weight meanwhile would end the user's capture."""
+        if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+            self._captured, self._awaited, self.working = True, False, False
+        return self._captured
 
     def _tell(self, *, made: bool) -> None:
         for reference in self._listeners:
@@ -102,6 +110,8 @@ class OptimizerSteps:
 
     @noted("Could not follow a step of an optimizer")
     def _notice(self, optimizer: Optimizer) -> None:
+        if self._in_graph():
+            return
         self._tell(made=True)
         steps = self._trainers.pop(optimizer, None)
         if steps is None:

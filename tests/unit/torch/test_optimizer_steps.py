@@ -153,3 +153,30 @@ def test_optimizers_are_given_alone_or_as_several(model):
     assert optimizers_in([optimizer, optimizer]) == [optimizer, optimizer]
     with pytest.raises(InvalidArgument, match=r"a list of them, got float. Pass the optimizer"):
         optimizers_in([optimizer, 0.1])
+
+
+def test_steps_in_a_cuda_graph_are_never_called_skipped(model, monkeypatch):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    steps, failures = steps_of(model, optimizer)
+    told = Told()
+    steps.listen(told.tell)
+    update(model, optimizer)
+    assert [steps.skipped(), steps.skipped()] == [False, True]
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    update(model, optimizer)
+    monkeypatch.undo()
+    assert told.made == [False, True]  # the first only: weights can't be read in a capture
+    assert [steps.skipped(), steps.skipped()] == [False, False]
+    assert not steps.working
+    assert failures.counts() == {}
+
+
+class Told:
+    """What a listener is told."""
+
+    def __init__(self):
+        self.made = []
+
+    def tell(self, made):
+        self.made.append(made)
