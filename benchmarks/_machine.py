@@ -9,7 +9,10 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("tensorflow", "tensorflow-cpu", "keras", "numpy", "numba", "tensorboard")
+PACKAGES = (
+    *("tensorflow", "tensorflow-cpu", "keras", "torch", "jax"),
+    *("numpy", "numba", "tensorboard"),
+)
 _ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -1,9 +1,9 @@
 """What recording costs beside a training step in PyTorch, JAX, and Keras on JAX.
 
-A ResNet-50 on 32 images of 128 × 128, float32, AdamW, on 2 threads: all channels of all weights at
-each step, by numba's pass over views of the framework's memory, and without numba. And what the
-callback costs a small CNN on JAX where nothing is due. Each framework trains in a process of its
-own.
+A ResNet-50 on 32 images of 128 × 128, float32, AdamW, on 2 threads or a GPU: all channels of all
+weights at each step, by numba's pass over views of the framework's memory, and without numba. And
+what the callback costs a small CNN on JAX where nothing is due. Each framework trains in a process
+of its own.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def main(argv: Sequence[str]) -> int:
     chosen = with_pairs("frameworks", __doc__).parse_args(argv)
     rows = Rows("frameworks")
     for name, (shown, columns) in WAYS.items():
-        for column, (steps, spent) in zip(columns, _measured(name, chosen), strict=True):
+        for column, (steps, spent) in zip(columns, measured(name, chosen), strict=True):
             share = 100 * np.asarray(spent) / np.asarray(steps)
             rows.line("Recording beside a step", shown, share, "%", column=column, bar=BARS[column])
     return rows.finish()
 
 
-def _measured(name: str, chosen: object) -> list[tuple[list[float], list[float]]]:
+def measured(name: str, chosen: object) -> list[tuple[list[float], list[float]]]:
     """Seconds of steps, and of what was done after each, for each way to record."""
     program = Path(__file__).with_name(f"_framework_{name}.py")
     size = "smoke" if chosen.smoke else "whole"  # type: ignore[attr-defined]
