@@ -48,10 +48,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-CEILING = 1 << 30
-"""Bytes of decoded records that are cached."""
-
-
 class Run:
     """One run. Small facts are read at once, the records when they are accessed.
 
@@ -284,7 +280,7 @@ class Log(Named[Run]):
             )
         self.logdir = os.fspath(logdir)
         source = FileSource(logdir)
-        store = Store(source, CEILING, fresh_for=math.inf, progress=progress)
+        store = Store(source, fresh_for=math.inf, progress=progress)
         catalog = store.catalog(LOCAL)
         self.store = store
         self._readers = {name: store.reader(LOCAL, run) for name, run in catalog.runs.items()}

@@ -8,7 +8,7 @@ import pytest
 
 from tb_pastnet.cli.html_file import MOST_OF_DETAIL
 from tb_pastnet.core.quantize import PRECISION
-from tb_pastnet.reader.log import CEILING
+from tb_pastnet.reader.store import CEILING
 from tb_pastnet.record.segments import PUT_SECONDS, SEGMENT_BYTES, LocalSegments
 from tb_pastnet.record.sink import QUEUE_BYTES
 from tools import bench
