@@ -81,7 +81,7 @@ class Tree:
                 f"{self._forms[number]}, got {_form(value)}. Make a new Recorder where a network "
                 f"changes."
             )
-        return np.asarray(value)
+        return _values_of(value)
 
     def _leaf(self, number: int) -> Any:
         if self._values is None:
@@ -112,6 +112,21 @@ class Tree:
         with self.training:
             jax.block_until_ready(values)
         return values
+
+
+def _values_of(value: Any) -> Array:
+    """A leaf as an array: a view if it is in this machine's memory, in one piece."""
+    shards: Sequence[Any] = getattr(value, "addressable_shards", ())
+    if len(shards) < 2:
+        return np.asarray(value)
+    if value.is_fully_replicated:
+        return np.asarray(shards[0].data)
+    # Of the whole, JAX 0.11 keeps views of the pieces, which then can't be donated.
+    whole: Array = np.empty(value.shape, value.dtype)
+    for shard in shards:
+        if shard.replica_id == 0:
+            whole[shard.index] = shard.data
+    return whole
 
 
 def leaves(params: Any) -> list[Leaf]:

@@ -384,6 +384,15 @@ with pastnet.jax.Recorder(sys.argv[1], params, every=1) as recorder:
 (run,) = pastnet.read(sys.argv[1]).runs.values()
 expected = np.sqrt(((whole * 0.5) ** 2).sum(0))
 np.testing.assert_allclose(run.variables["w"].delta_norm[0], expected, rtol=0.023)
+
+copies = {"w": jax.device_put(whole, NamedSharding(mesh, PartitionSpec()))}
+with pastnet.jax.Recorder(sys.argv[1] + "/copies", copies, every=1) as recorder:
+    donated, copies = copies, step(copies)
+    assert donated["w"].is_deleted() and len(copies["w"].addressable_shards) == 2
+    recorder.record(1, copies)
+    assert recorder.notes.counts() == {}
+run = pastnet.read(sys.argv[1]).runs["copies"]
+np.testing.assert_allclose(run.variables["w"].delta_norm[0], expected, rtol=0.023)
 """
 
 
