@@ -197,9 +197,9 @@ def settling_after(
     calm[quiet_from == NEVER] = NEVER
     np.maximum(stay, calm, out=stay)
     last = before.limit
-    for record in range(earlier, len(enter)):
-        np.maximum(stay[record], last, out=stay[record])
-        last = np.minimum(enter[record], stay[record], out=enter[record])
+    for enters, stays in zip(enter[earlier:], stay[earlier:], strict=True):
+        np.maximum(stays, last, out=stays)
+        last = np.minimum(enters, stays, out=enters)
     kept = max(len(quiet_from) - patience + 1, 0)
     carry = Carry(quiet_from[kept:].copy(), last.copy(), still[-1] if len(still) else before.still)
     limits = enter[earlier:]

@@ -26,7 +26,7 @@ from tb_pastnet.reader.threads import in_threads
 
 KERNEL = "kernel"
 """The role of weights that may be pruned."""
-_SLAB = 1 << 18
+_SLAB = 1 << 21
 
 AUDITED_ROWS = tuple(row for row in ROWS if row not in (CHANGED, DELTA_MAX))
 """The statistics that states are made from; if the writer didn't audit, marks need the rest."""
@@ -80,7 +80,20 @@ class StateSeries:
 
     def states(self, threshold: float) -> channel_states.States:
         """The states, uint8 (records, channels), where quiet means under this relative delta."""
-        return channel_states.settle(self.unsettled, self.delta, threshold=threshold)
+        settled = np.empty_like(self.unsettled)
+
+        def slab(part: slice) -> None:
+            own = self.unsettled[:, part], self.delta[:, part]
+            settled[:, part] = channel_states.settle(*own, threshold=threshold)
+
+        list(in_threads(slab, _slabs(*settled.shape)))
+        return settled
+
+
+def _slabs(records: int, channels: int) -> list[slice]:
+    """Groups of channels, for threads: what is computed in between stays small."""
+    width = max(_SLAB // max(records, 1), 1)
+    return [slice(start, start + width) for start in range(0, channels, width)]
 
 
 def make_state_series(
@@ -102,11 +115,8 @@ def make_state_series(
     state = np.empty((records, channels), np.uint8)
     delta = np.empty((records, channels), np.int16)
     measured = measured_in(series, variable) if seen is None else seen
-    # In slabs of channels: what is computed in between stays small.
-    width = max(_SLAB // max(records, 1), 1)
 
-    def slab(start: int) -> tuple[Floats, Floats]:
-        part = slice(start, start + width)
+    def slab(part: slice) -> tuple[Floats, Floats]:
         codes = series.codes[:, :, part]
         delta[:, part] = channel_states.relative_delta(codes)
         state[:, part] = calm & channel_states.unsettled_states(
@@ -119,7 +129,7 @@ def make_state_series(
         )
         return pruned_weights(codes, variable.elements)
 
-    counts = list(in_threads(slab, range(0, channels, width)))
+    counts = list(in_threads(slab, _slabs(records, channels)))
     return StateSeries(
         series.steps,
         series.past_steps,
