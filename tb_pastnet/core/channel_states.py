@@ -191,17 +191,20 @@ def settling_after(
         np.maximum(enter[back:], quiet_from[:-back], out=enter[back:])
         np.minimum(stay[back:], quiet_from[:-back], out=stay[back:])
     enter[: patience - 1] = NEVER
-    still = np.logical_and.accumulate(quiet_from[earlier:] == ZERO + 1, axis=0) & before.still
-    enter[earlier:][still] = ZERO + 1
     calm = np.maximum(quiet_from, np.int16(ZERO + 1 + RESTLESS)) - np.int16(RESTLESS)
     calm[quiet_from == NEVER] = NEVER
     np.maximum(stay, calm, out=stay)
-    last = before.limit
-    for enters, stays in zip(enter[earlier:], stay[earlier:], strict=True):
+    last, still = before.limit, before.still
+    # Row by row: NumPy's accumulate along this axis takes ten times as long.
+    rows = (enter[earlier:], stay[earlier:], quiet_from[earlier:])
+    for enters, stays, quiet in zip(*rows, strict=True):
+        if still.any():
+            still = still & (quiet == ZERO + 1)
+            enters[still] = ZERO + 1
         np.maximum(stays, last, out=stays)
         last = np.minimum(enters, stays, out=enters)
     kept = max(len(quiet_from) - patience + 1, 0)
-    carry = Carry(quiet_from[kept:].copy(), last.copy(), still[-1] if len(still) else before.still)
+    carry = Carry(quiet_from[kept:].copy(), last.copy(), still)
     limits = enter[earlier:]
     limits[plain != MOVING] = NEVER
     return limits, carry
