@@ -195,11 +195,13 @@ def settling_after(
     calm[quiet_from == NEVER] = NEVER
     np.maximum(stay, calm, out=stay)
     last, still = before.limit, before.still
+    some = bool(still.any())
     # Row by row: NumPy's accumulate along this axis takes ten times as long.
     rows = (enter[earlier:], stay[earlier:], quiet_from[earlier:])
     for enters, stays, quiet in zip(*rows, strict=True):
-        if still.any():
+        if some:
             still = still & (quiet == ZERO + 1)
+            some = bool(still.any())
             enters[still] = ZERO + 1
         np.maximum(stays, last, out=stays)
         last = np.minimum(enters, stays, out=enters)
