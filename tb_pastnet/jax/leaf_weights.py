@@ -92,13 +92,37 @@ _FRAMEWORKS = ("flax.", "equinox.", "haiku.")
 _PARTS_OF_ATTENTION = frozenset(("query", "key", "value", "out"))
 
 
+class LeafWeight(ArrayWeight):
+    """A leaf of the pytree that a step passes."""
+
+    def __init__(
+        self, tree: Tree, leaf: Leaf, axis: int | tuple[int, ...] | None, *, follows: bool
+    ) -> None:
+        shape = tuple(leaf.value.shape)
+        super().__init__(
+            leaf.name,
+            shape,
+            leaf.value.dtype.name,
+            _axis(leaf) if axis is None else explicit_axis(axis, shape, leaf.name),
+            partial(tree.read, leaf.number),
+            kind=_kinds(leaf)[0].rpartition(".")[2],
+            statistic=_is_statistic(leaf),
+            follows=follows,
+        )
+        self._tree, self._number = tree, leaf.number
+
+    def fetch(self) -> None:
+        """See `Weight`."""
+        self._tree.fetch(self._number)
+
+
 def network_of(
     params: Any,
     tree: Tree,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
     follows: Iterable[Any] = (),
-) -> Network[ArrayWeight]:
+) -> Network[LeafWeight]:
     """Lists what is recorded of a pytree; raises InvalidArgument if that is nothing."""
     usable: dict[str, Leaf] = {}
     skipped = []
@@ -115,28 +139,11 @@ def network_of(
     moved = {*named.all(follows)}
     axes = named.keyed(channel_axes, "channel_axis")
     weights = [
-        _weight(leaf, partial(tree.read, leaf.number), axes.get(name), follows=name in moved)
+        LeafWeight(tree, leaf, axes.get(name), follows=name in moved)
         for name, leaf in usable.items()
     ]
     return Network.of(
         weights, variables, skipped=skipped, shown=f"a pytree ({type(params).__name__})"
-    )
-
-
-def _weight(
-    leaf: Leaf, read: Any, override: int | tuple[int, ...] | None, *, follows: bool
-) -> ArrayWeight:
-    shape = tuple(leaf.value.shape)
-    axis = _axis(leaf) if override is None else explicit_axis(override, shape, leaf.name)
-    return ArrayWeight(
-        leaf.name,
-        shape,
-        leaf.value.dtype.name,
-        axis,
-        read,
-        kind=_kinds(leaf)[0].rpartition(".")[2],
-        statistic=_is_statistic(leaf),
-        follows=follows,
     )
 
 

@@ -13,27 +13,14 @@ from tb_pastnet.jax.leaf_weights import AxisOverrides, network_of
 from tb_pastnet.jax.state_causes import StateCauses
 from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
-from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
+from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
 from tb_pastnet.record.overhead_timer import OUTSIDE
 from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.weight import Array, Network
 
 Masks = Any
 """A pytree of booleans or arrays of 0 and 1, a prefix of one, or a function that makes it."""
-
-
-class LeafSource(RatedSource):
-    """Leaves of a pytree, copied from an accelerator together."""
-
-    def __init__(self, tree: Tree, network: Network[ArrayWeight], *rest: Any) -> None:
-        self._tree = tree
-        super().__init__(network, *rest)
-
-    def _read(self) -> list[Array]:
-        self._tree.fetch(weight.name for weight in self.network.weights)
-        return super()._read()
 
 
 @answered
@@ -128,7 +115,7 @@ class Recorder(ArrayRecorder):
             processes = jax.process_index(), jax.process_count()
             super().__init__(
                 logdir,
-                LeafSource(self._tree, network, learning_rate, packages, *processes),
+                RatedSource(network, learning_rate, packages, *processes),
                 schedule,
                 by_name(params, masks, "masks"),
                 by_name(params, kept, "kept"),

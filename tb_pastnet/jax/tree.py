@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.device_array import fetch, values_of
 from tb_pastnet.record.weight import Array
 
 
@@ -46,7 +47,7 @@ class Tree:
         flat, self._structure = jax.tree_util.tree_flatten_with_path(params)
         self._paths = [path for path, _ in flat]
         self._forms = [_form(value) for _, value in flat]
-        self._numbers = {leaf.name: leaf.number for leaf in leaves(params)}
+        self._names = frozenset(leaf.name for leaf in leaves(params))
         self._params: Any = None
         self._values: Sequence[Any] | None = None
         self.state: Any = None
@@ -62,12 +63,9 @@ class Tree:
         finally:
             self._params = self._values = self.state = self._slots = None
 
-    def fetch(self, names: Iterable[str]) -> None:
-        """Starts copying leaves from an accelerator: together it takes a third of the time."""
-        for name in names:
-            value = self._leaf(self._numbers[name])
-            if any(device.platform != "cpu" for device in getattr(value, "devices", set)()):
-                value.copy_to_host_async()
+    def fetch(self, number: int) -> None:
+        """Starts copying a leaf to this machine's memory, if it is elsewhere."""
+        fetch(self._leaf(number))
 
     def read(self, number: int) -> Array:
         """The values of a leaf: a view if they are in this machine's memory.
@@ -81,7 +79,7 @@ class Tree:
                 f"{self._forms[number]}, got {_form(value)}. Make a new Recorder where a network "
                 f"changes."
             )
-        return _values_of(value)
+        return values_of(value)
 
     def _leaf(self, number: int) -> Any:
         if self._values is None:
@@ -95,7 +93,7 @@ class Tree:
             for leaf in leaves(self.state):
                 parts = leaf.name.split("/")
                 ends = ("/".join(parts[start:]) for start in range(len(parts)))
-                name = next((end for end in ends if end in self._numbers), "")
+                name = next((end for end in ends if end in self._names), "")
                 if np.ndim(leaf.value):
                     self._slots.setdefault(name, []).append(leaf)
         return self._slots
@@ -112,21 +110,6 @@ class Tree:
         with self.training:
             jax.block_until_ready(values)
         return values
-
-
-def _values_of(value: Any) -> Array:
-    """A leaf as an array: a view if it is in this machine's memory, in one piece."""
-    shards: Sequence[Any] = getattr(value, "addressable_shards", ())
-    if len(shards) < 2:
-        return np.asarray(value)
-    if value.is_fully_replicated:
-        return np.asarray(shards[0].data)
-    # Of the whole, JAX 0.11 keeps views of the pieces, which then can't be donated.
-    whole: Array = np.empty(value.shape, value.dtype)
-    for shard in shards:
-        if shard.replica_id == 0:
-            whole[shard.index] = shard.data
-    return whole
 
 
 def leaves(params: Any) -> list[Leaf]:

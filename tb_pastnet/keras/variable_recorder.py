@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.audit.flag_audit import FlagAudit
@@ -25,6 +24,7 @@ from tb_pastnet.record.array_recorder import RatedSource
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
 from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.device_array import fetch, values_of
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.recording import Recording
@@ -60,14 +60,21 @@ class Values:
             for number, variable in enumerate(variables)
         }
 
+    def fetch(self, variable: Variable) -> None:
+        """Starts copying the values to this machine's memory, if they are elsewhere."""
+        fetch(self._stored(variable))
+
     def read(self, variable: Variable) -> Array:
         """The current values of a keras.Variable: a view if they are in this machine's memory."""
+        return _array(self._stored(variable))
+
+    def _stored(self, variable: Variable) -> Any:
         model = self._model
         state = getattr(model, "_jax_state", None)
         if state and not model._jax_state_synced and id(variable) in self._apart:
             kind, number = self._apart[id(variable)]
-            return np.asarray(state[kind][number])
-        return _array(variable.value)
+            return state[kind][number]
+        return variable.value
 
     def number(self, value: Any) -> float:
         """A keras.Variable, a scalar array or a number, as a float."""
@@ -76,7 +83,7 @@ class Values:
 
 def _array(value: Any) -> Array:
     if not hasattr(value, "detach"):  # an array of JAX
-        return np.asarray(value)
+        return values_of(value)
     value = value.detach()
     if value.device.type == "cpu" and str(value.dtype) != "torch.bfloat16":
         array: Array = value.numpy()
@@ -89,6 +96,10 @@ class VariableWeight(FoundWeight):
     """A weight that a keras.Variable holds, or `values` while it is trained."""
 
     values: Values
+
+    def fetch(self) -> None:
+        """See `Weight`."""
+        self.values.fetch(self.variable)
 
     def read(self) -> Array:
         """See `Weight`."""

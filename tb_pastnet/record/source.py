@@ -166,6 +166,8 @@ class ArraySource(Source):
         return parts
 
     def _read(self) -> list[Array]:
+        for weight in chain.from_iterable(self._stacks):
+            weight.fetch()
         # For a single weight a view, if the framework's memory is C-contiguous and on this machine.
         return [
             np.ascontiguousarray(stack[0].effective(), np.float32)

@@ -109,6 +109,9 @@ class Weight(ABC):
             follows=follows,
         )
 
+    def fetch(self) -> None:  # noqa: B027
+        """Called for all weights before they are read: may start copies from an accelerator."""
+
     @abstractmethod
     def read(self) -> Array:
         """The current values. They may be a view of the framework's memory: copy to keep them."""

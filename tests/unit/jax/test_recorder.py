@@ -367,6 +367,7 @@ def test_copies_for_epochs_and_restarts(tmp_path):
 SHARDED = """
 import os, sys
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+os.environ["JAX_PLATFORMS"] = "cpu"
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 import tb_pastnet as pastnet
