@@ -47,6 +47,8 @@ FRAMEWORKS = ("torch", "jax")
 """Tests need builds of these, besides TensorFlow: the extras `dev-torch` and `dev-jax`."""
 FEW_EXAMPLES = "--hypothesis-profile=fast"
 """For those who wait for the answer."""
+NO_TESTS = 5
+"""The exit code of pytest where all are left out, as those of `prove`."""
 
 
 class Session:
@@ -188,7 +190,7 @@ def test_changed(revision: str | None, options: Sequence[str], without: Collecti
     if chosen.files:
         crowd = selection.processes(chosen.files)
         command = session.pytest(FEW_EXAMPLES, *crowd, *chosen.files, *options)
-        steps.loud("pytest", command, session.env)
+        steps.loud("pytest", command, session.env, fine=NO_TESTS)
     return steps.verdict()
 
 

@@ -99,7 +99,7 @@ def ran(monkeypatch):
     monkeypatch.setenv("PASTNET_PYTHON", sys.executable)
     monkeypatch.setattr(commands.Session, "with_browser", lambda _: calls.append(["a browser"]))
     monkeypatch.setattr(commands, "run", lambda command, env: calls.append(command) or 0)
-    monkeypatch.setattr(commands.Steps, "loud", lambda _, name, command, env: calls.append(command))
+    monkeypatch.setattr("tools.steps.run", lambda command, env: calls.append(command) or 0)
     monkeypatch.setattr(commands, "page_steps", lambda *_: calls.append(["page"]))
     monkeypatch.setattr(commands, "Tree", TREE)
     return calls
@@ -138,6 +138,14 @@ def test_what_changed_chooses_tests_and_says_what_is_left_out(ran, monkeypatch, 
     ran.clear()
     assert commands.main(["test", "--changed"]) == 0
     assert ran[:2] == [["a browser"], ["page"]]
+
+
+@pytest.mark.parametrize(("code", "verdict"), [(0, 0), (1, 1), (5, 0)])
+def test_what_changed_may_choose_nothing_but_tests_of_prove(code, verdict, ran, monkeypatch):
+    changed = ["tests/contract/test_long_run.py"]
+    monkeypatch.setattr(commands.selection, "changed_since", lambda _: changed)
+    monkeypatch.setattr("tools.steps.run", lambda *_: code)
+    assert commands.main(["test", "--changed"]) == verdict
 
 
 def test_paths_are_run_without_dashes(ran):
