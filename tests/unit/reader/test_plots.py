@@ -17,6 +17,7 @@ from tb_pastnet.reader.colours import DARK, LIGHT
 from tests import event_files as files
 from tests.golden.kept_logs import FOLDER
 
+Patch = pytest.importorskip("matplotlib.patches", reason="Matplotlib isn't installed").Patch
 figure_module = pytest.importorskip("matplotlib.figure", reason="Matplotlib isn't installed")
 
 
@@ -76,6 +77,15 @@ def test_the_legend_lists_what_occurs(log) -> None:
     still = pastnet.read(FOLDER / "stalled")["still"]
     assert "NaN or infinity" in legend_of(still.plot())
     assert "NaN or infinity" in legend_of(still["conv2"].plot())
+
+
+def test_the_legend_shows_the_scale_of_movement_where_it_is_drawn(log) -> None:
+    layer = log["dense"]["conv1"]
+
+    def patches(mode: str) -> int:
+        return len(layer.plot(mode=mode).axes[0].get_legend().findobj(Patch))
+
+    assert patches("both") == patches("delta") > patches("state") + 2
 
 
 def test_the_legend_stands_within_the_figure(log) -> None:
