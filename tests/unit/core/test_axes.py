@@ -89,6 +89,13 @@ def test_einsum_is_verified_only_where_one_axis_makes_the_output():
     assert not axis("ab,bcd->acd", (4, 2, 8)).verified
     assert not axis("ab,b->a", (4,)).verified
     assert channel_axis(["EinsumDense"], "bias", (8,), equation="ab,bc->ac").verified
+    # An equation of other kernels than this one says nothing of its axes.
+    for shape in ((8,), (2, 4, 8)):
+        other = channel_axis(["EinsumDense"], "kernel", shape, equation="ab,bc->ba")
+        assert (other.text, other.verified) == (
+            channel_axis((), "kernel", shape).text,
+            len(shape) == 1,
+        )
 
 
 def test_unknown_layers_fall_back_to_the_last_axis_unverified():

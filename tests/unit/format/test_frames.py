@@ -99,6 +99,16 @@ def test_a_record_that_no_event_fills_is_refused(monkeypatch: pytest.MonkeyPatch
     assert read(frame(b"fiver")) == [Rest(0, Why.LARGE)]
 
 
+def test_an_event_of_2_gib_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    size = struct.pack("<Q", 1 << 31)
+    with path.open("wb") as file:
+        file.write(size + struct.pack("<I", masked_crc(size)))
+        file.truncate((1 << 31) + 16)
+    with path.open("rb") as file:
+        assert list(read_frames(file)) == [Rest(0, Why.LARGE)]
+
+
 def test_what_is_appended_while_reading_is_left_out_and_a_file_that_shrinks_is_torn() -> None:
     stream = io.BytesIO(WHOLE)
     reading = read_frames(stream)
