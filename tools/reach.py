@@ -1,8 +1,10 @@
 """Which files a file of Python reaches: by imports wherever they stand, and by what it names.
 
-Seen are imports inside functions, the lazy names of packages, modules that strings name (also those
-of programs in strings, and of Python in the documents that a test runs), modules that are run by
-`-m`, and fixtures. What a test puts together as it runs isn't seen: `dev.py test` runs everything.
+Seen are imports inside functions, the lazy names of packages, modules that the strings of tests and
+tools name (also those of programs in strings, and of Python in the documents that a test runs),
+modules that are run by `-m`, and fixtures. The examples of a module run where it is itself what is
+tested, and its messages only tell. What a test puts together as it runs isn't seen: `dev.py test`
+runs everything.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ class Mentions:
     Attributes:
         dotted: full names of modules, or of things in them, of this repository.
         outside: packages that it imports from elsewhere.
-        texts: its strings, except for docstrings without an example.
+        texts: its strings, except for docstrings.
+        examples: what those of its docstrings mention.
         arguments: the names of its functions' arguments, which request fixtures.
         functions: those that it defines at its top.
         hooks: whether it has hooks of pytest.
@@ -62,6 +65,7 @@ class Mentions:
     dotted: set[str] = field(default_factory=set)
     outside: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
+    examples: Mentions | None = None
     arguments: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     hooks: bool = False
@@ -77,8 +81,7 @@ class Mentions:
             self.outside.add(module.split(".", maxsplit=1)[0])
 
     def reads(self, text: str) -> None:
-        """Notes a string: modules that it names, and imports, should it be a program."""
-        self.texts.add(text)
+        """Notes the modules that a string names, and imports, should it be a program."""
         for match in _DOTTED.finditer(text):
             self.dotted.add(re.sub(r"^pastnet\b", "tb_pastnet", match[0]))
         for module, names in _IMPORTED.findall(text):
@@ -91,14 +94,16 @@ class Mentions:
 
 
 @cache
-def mentions(source: str, *, fixtures: bool = False) -> Mentions:
+def mentions(source: str, *, fixtures: bool = False, programs: bool = True) -> Mentions:
     """Reads a file.
 
     Args:
         source: its text.
         fixtures: whether it is a conftest.py, which gives fixtures on that it imports.
+        programs: whether its strings may be programs, not only messages.
     """
-    tree, told = ast.parse(source), Mentions()
+    tree = ast.parse(source)
+    told = Mentions(examples=_examples(tree))
     nodes = [*_spoken(tree)]
     aliases = _aliases(nodes)
     for node in nodes:
@@ -111,7 +116,9 @@ def mentions(source: str, *, fixtures: bool = False) -> Mentions:
         elif isinstance(node, ast.arg):
             told.arguments.add(node.arg)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            told.reads(node.value)
+            told.texts.add(node.value)
+            if programs:
+                told.reads(node.value)
         elif isinstance(node, (ast.List, ast.Tuple)):
             told.dotted |= _run_as_modules(node)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -123,6 +130,23 @@ def mentions(source: str, *, fixtures: bool = False) -> Mentions:
     if fixtures:
         _give(tree, {node.id for node in nodes if isinstance(node, ast.Name)}, told)
     return told
+
+
+def _examples(tree: ast.Module) -> Mentions | None:
+    texts = [_bare_text(node) for node in ast.walk(tree)]
+    examples = [text for text in texts if ">>>" in text]
+    if not examples:
+        return None
+    told = Mentions()
+    for text in examples:
+        told.reads(text)
+    return told
+
+
+def _bare_text(node: ast.AST) -> str:
+    """A string that stands alone, as docstrings do; "" of all else."""
+    value = getattr(node.value, "value", None) if isinstance(node, ast.Expr) else None
+    return value if isinstance(value, str) else ""
 
 
 def _note_import(node: ast.Import | ast.ImportFrom, told: Mentions) -> None:
@@ -175,13 +199,12 @@ def _path(node: ast.BinOp) -> list[ast.AST]:
 
 
 def _is_silent(node: ast.stmt) -> bool:
-    """Whether it is imports for type checkers, lazy homes, or a docstring without an example."""
+    """Whether it is imports for type checkers, lazy homes, or a docstring."""
     if isinstance(node, ast.If):
         return _name(node.test).endswith("TYPE_CHECKING")
     if isinstance(node, ast.Assign):
         return _name(node.targets[0]) == LAZY
-    text = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(text, ast.Constant) and ">>>" not in str(text.value)
+    return bool(_bare_text(node))
 
 
 def _lazy_names(tree: ast.Module) -> dict[str, str]:
@@ -246,7 +269,11 @@ class Tree:
                 parts = path.relative_to(root).with_suffix("").parts
                 self._modules[".".join(parts).removesuffix(".__init__")] = path
         self._mentions = {
-            path: mentions(path.read_text("utf-8"), fixtures=path.name == "conftest.py")
+            path: mentions(
+                path.read_text("utf-8"),
+                fixtures=path.name == "conftest.py",
+                programs=not self._below(path, "tb_pastnet"),
+            )
             for path in self._modules.values()
         }
         self._edges = {path: self._near(path) for path in self._mentions}
@@ -262,12 +289,13 @@ class Tree:
             return self._below(path, "tests")
         if path.name == "__init__.py" or not self._below(path, "tb_pastnet"):
             return False
-        return any(">>>" in text for text in self._mentions[path].texts)
+        return self._mentions[path].examples is not None
 
     def reached(self, path: Path) -> frozenset[Path]:
         """All files that a file reaches, itself among them."""
         if path not in self._closures:
-            seen, todo = {path}, [path]
+            todo = [path, *self._edges_of_examples(path)]
+            seen = {*todo}
             while todo:
                 fresh = self._edges[todo.pop()] - seen
                 seen |= fresh
@@ -277,11 +305,12 @@ class Tree:
 
     def uses(self, path: Path, other: Path) -> bool:
         """Whether a file itself names another, not only through others."""
-        return other in self._edges[path]
+        return other in self._edges[path] | self._edges_of_examples(path)
 
     def outside(self, path: Path) -> set[str]:
         """Packages of others that a file reaches, and `NODE`."""
-        needs: set[str] = set()
+        examples = self._mentions[path].examples
+        needs = {*examples.outside} if examples else set[str]()
         for file in self.reached(path):
             needs |= self._mentions[file].outside
             texts = self._mentions[file].texts
@@ -323,6 +352,11 @@ class Tree:
         if self._below(path, "tests"):
             near |= self._fixtures(path, told)
         return near
+
+    def _edges_of_examples(self, path: Path) -> set[Path]:
+        examples = self._mentions[path].examples
+        names = examples.dotted if examples else ()
+        return {file for name in names for file in self._resolve(name)}
 
     def _run_from_documents(self, told: Mentions) -> set[Path]:
         """What the Python in documents reaches, for a file that starts programs and reads them."""

@@ -55,12 +55,22 @@ function* piecesOf(node: Text): Generator<{ text: string; box: DOMRect }> {
     range.setEnd(node, end);
     return range;
   };
+  const onOneLine = (start: number, end: number) => select(start, end).getClientRects().length <= 1;
+  const endOfLine = (start: number, last: number) => {
+    if (onOneLine(start, last)) return last;
+    let [end, beyond] = [start + 1, last];
+    while (beyond - end > 1) {
+      const middle = (end + beyond) >> 1;
+      if (onOneLine(start, middle)) end = middle;
+      else beyond = middle;
+    }
+    return end;
+  };
   for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
     const last = index + word.length;
-    for (let start = index, end = index + 1; start < last; end++) {
-      if (end < last && select(start, end + 1).getClientRects().length === 1) continue;
+    for (let start = index, end: number; start < last; start = end) {
+      end = endOfLine(start, last);
       yield { text: node.data.slice(start, end), box: select(start, end).getBoundingClientRect() };
-      start = end;
     }
   }
 }

@@ -23,7 +23,7 @@ FILES = {
     "tb_pastnet/net.py": "import keras",
     "tb_pastnet/reader.py": 'import numpy\ndef read():\n    """Reads.\n    >>> 1\n    1\n    """',
     "tb_pastnet/late.py": "def late():\n    from tb_pastnet.net import Net",
-    "tb_pastnet/told.py": '"""Says nothing of tb_pastnet.net."""\nA = 1',
+    "tb_pastnet/told.py": '"""Says nothing of tb_pastnet.net."""\nA = "Use pastnet.Net."',
     "tb_pastnet/example.py": 'def f():\n    """F.\n    >>> import tensorflow as tf\n    """',
     "tests/conftest.py": """
         from tests.devices import two
@@ -47,6 +47,7 @@ TESTS = {
     "any_name": ("import tb_pastnet as pn\n[getattr(pn, name) for name in dir(pn)]", {"keras"}),
     "inside": ("from tb_pastnet import late", {"keras"}),
     "docstring": ("from tb_pastnet import told", set()),
+    "anothers_example": ("from tb_pastnet import example", set()),
     "patched": ('def test(monkeypatch): monkeypatch.setattr("tb_pastnet.net.Net", 1)', {"keras"}),
     "program": ('RUN = "import sys\\nimport tensorflow as tf"', {"tensorflow"}),
     "module": ('RUN = ["python", "-m", "tb_pastnet"]', set()),
