@@ -335,7 +335,10 @@ class Tree:
         way = other.parent.relative_to(nearest).parts
         for end in range(1, len(way) + 1):
             folder = [part for part in way[:end] if part not in _SILENT]
-            if folder and (texts.issuperset(folder) or "/".join(folder) in texts):
+            if not folder:
+                continue
+            whole = "/".join(folder)
+            if texts.issuperset(folder) or any(f"/{text}".endswith(f"/{whole}") for text in texts):
                 return True
         return False
 

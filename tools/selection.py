@@ -62,12 +62,21 @@ def reaching(tree: Tree, changed: Iterable[str]) -> Chosen:
             # Nothing reaches a module that is gone.
             files |= _near(tree, path, found) if found and name.startswith(PACKAGE) else found
         else:
-            naming = tree.naming(path) - {tree.root / other for other in NAMESAKES}
-            files |= {test for test in tree.tests if tree.reached(test) & naming}
+            files |= _reading(tree, path)
     if page:
         files |= {test for test in tree.tests if NODE in tree.outside(test)}
     chosen = [test for test in tree.tests if everything or test in files]
     return Chosen(_below(tree, chosen), len(tree.tests) - len(chosen), page)
+
+
+def _reading(tree: Tree, path: Path) -> set[Path]:
+    """The tests of a file that isn't Python: they name it, or use a module that does."""
+    naming = tree.naming(path) - {tree.root / other for other in NAMESAKES}
+    return {
+        test
+        for test in tree.tests
+        if test in naming or any(tree.uses(test, module) for module in naming)
+    }
 
 
 def _near(tree: Tree, module: Path, reaching: Iterable[Path]) -> set[Path]:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.doc_pages import PAGES
+from tests.doc_programs import programs_of
 from tools.steps import ROOT
+
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+    for path in sorted((ROOT / "docs").rglob("*.md"))
+}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
@@ -41,7 +47,7 @@ def test_an_item_by_accident_is_found():
 
 
 def test_no_line_of_prose_is_an_item_of_a_list_by_accident():
-    texts = {**PAGES, "README.md": (ROOT / "README.md").read_text("utf-8")}
+    texts = PAGES | {"README.md": (ROOT / "README.md").read_text("utf-8")}
     for path in (ROOT / "tb_pastnet").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -60,12 +66,28 @@ def test_every_heading_that_it_links_to_is_there():
             assert mark in marks, f"{path.name}: {file}#{mark}"
 
 
+def test_the_python_of_every_page_runs_in_a_test():
+    others = {*(ROOT / "tests").rglob("test_*.py")} - {Path(__file__)}
+    tests = "".join(path.read_text("utf-8") for path in others)
+    assert [page for page in PAGES if programs_of(page) and f'"{page}"' not in tests] == []
+
+
+def test_what_cannot_run_is_little():
+    fences = [page for page, text in PAGES.items() for _ in re.findall(r"^```py$", text, re.M)]
+    assert fences == [
+        "docs/how_to/torch.md",  # a program that torchrun starts
+        "docs/migrate/graph_editor.md",  # TensorFlow 1
+        "docs/migrate/histograms.md",  # lines out of a program
+        "docs/migrate/tfmot.md",  # Keras 2
+    ]
+
+
 def test_every_page_is_listed_in_the_index_of_its_section():
-    for name in PAGES.keys() - {"index.md"}:
+    for name in PAGES.keys() - {"docs/index.md"}:
         folder, _, page = name.rpartition("/")
-        index, link = f"{folder}/index.md".lstrip("/"), page
-        if page == "index.md" and folder:
-            index, link = "index.md", name
+        index, link = f"{folder}/index.md", page
+        if page == "index.md":
+            index, link = "docs/index.md", name.removeprefix("docs/")
         assert f"]({link})" in PAGES[index], name
 
 

@@ -14,7 +14,7 @@ from tests.commands import command
 from tests.contract.test_http_api import sample_log
 from tools.steps import ROOT
 
-GUIDE = (ROOT / "docs" / "reference" / "command_line.md").read_text("utf-8")
+GUIDE = (ROOT / "docs/reference/command_line.md").read_text("utf-8")
 SHOWN = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 CALL = "pastnet "

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.doc_pages import program_of, programs_of
+from tests.doc_programs import program_of, programs_of
 from tests.interpreter import STRICT, Interpreter
 from tools import notebook
 
@@ -23,7 +23,7 @@ def python():
 def test_the_python_that_reads_logs_runs(python, tmp_path):
     python.run("import os; os.chdir(folder)", folder=str(tmp_path))
     pandas, matplotlib = (importlib.util.find_spec(name) for name in ("pandas", "matplotlib"))
-    blocks = programs_of("how_to/reading_logs.md")
+    blocks = programs_of("docs/how_to/reading_logs.md")
     needs = {"dataframe": pandas, ".plot(": matplotlib}
     missing = [word for word, package in needs.items() if package is None]
     runs = [block for block in blocks if not any(word in block for word in missing)]
@@ -36,18 +36,19 @@ def test_the_python_that_reads_logs_runs(python, tmp_path):
 
 def test_the_python_for_stores_runs(python, tmp_path):
     pytest.importorskip("fsspec", reason="its store in memory stands for a bucket")
-    [first, *_] = programs_of("start/first_picture.md")
-    program = program_of("how_to/stores.md").replace("s3://bucket", "memory://bucket")
+    [first, *_] = programs_of("docs/start/first_picture.md")
+    program = program_of("docs/how_to/stores.md").replace("s3://bucket", "memory://bucket")
     python.run("import os; os.chdir(folder)", folder=str(tmp_path))
     said = python.run(f"{first}\n{program}\nprint(log)")
     assert "Run('first', " in said
 
 
 def test_the_python_for_a_source_runs(python):
+    program = program_of("docs/contributing/architecture.md")
     use = (
         "import numpy as np\nweight = ArrayWeight('w', np.ones((2, 3)))\nprint(weight.read().sum())"
     )
-    assert python.run(f"{program_of('contributing/architecture.md')}\n{use}") == "6.0\n"
+    assert python.run(f"{program}\n{use}") == "6.0\n"
 
 
 NOTEBOOK = """

@@ -117,7 +117,7 @@ def test_the_first_of_several_processes_writes(
 @pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.prove)])
 def test_the_page_about_backends_runs(backend: str, tmp_path: Path) -> None:
     pytest.importorskip(backend, reason=f"needs {backend}")
-    page = (ROOT / "docs" / "how_to" / "keras_backends.md").read_text("utf-8")
+    page = (ROOT / "docs/how_to/keras_backends.md").read_text("utf-8")
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     chosen = program.replace('= "jax"', f"= {backend!r}")
     done = subprocess.run(
