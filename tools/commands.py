@@ -188,7 +188,8 @@ def test_changed(revision: str | None, options: Sequence[str], without: Collecti
     if chosen.page:
         page_steps(session, steps)
     if chosen.files:
-        crowd = selection.processes(chosen.files)
+        computing = selection.only_compute(tree, chosen.files)
+        crowd = selection.processes(chosen.files, computing=computing)
         command = session.pytest(FEW_EXAMPLES, *crowd, *chosen.files, *options)
         steps.loud("pytest", command, session.env, fine=NO_TESTS)
     return steps.verdict()

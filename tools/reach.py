@@ -103,7 +103,7 @@ def mentions(source: str, *, fixtures: bool = False, programs: bool = True) -> M
         programs: whether its strings may be programs, not only messages.
     """
     tree = ast.parse(source)
-    told = Mentions(examples=_examples(tree))
+    told = Mentions(examples=_examples(tree) if ">>>" in source else None)
     nodes = [*_spoken(tree)]
     aliases = _aliases(nodes)
     for node in nodes:

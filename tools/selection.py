@@ -132,7 +132,16 @@ def _git(root: Path, *arguments: str) -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
-def processes(files: Sequence[str], cores: int | None = None) -> list[str]:
+def only_compute(tree: Tree, files: Iterable[str]) -> bool:
+    """Whether some files of tests need a framework, and none is of the system, which waits."""
+    paths = [tree.root / name for name in files]
+    system = system_folders(tree)
+    return not all(map(tree.is_fast, paths)) and not any(path.parent in system for path in paths)
+
+
+def processes(
+    files: Sequence[str], cores: int | None = None, *, computing: bool = False
+) -> list[str]:
     """Pytest's arguments for as many processes as help: a file of tests stays in one.
 
     It is one more than there are cores: some wait for a browser, a server or a disk.
@@ -140,9 +149,10 @@ def processes(files: Sequence[str], cores: int | None = None) -> list[str]:
     Args:
         files: what is to run, as pytest takes it; a folder is many.
         cores: of this machine, if not of the one that it runs on.
+        computing: whether none waits, and each process imports a framework: then one a core.
     """
     many = {name.partition("::")[0] for name in files}
     folders = any(not name.endswith(".py") for name in many)
-    most = (cores or os.cpu_count() or 1) + 1
+    most = (cores or os.cpu_count() or 1) + (not computing)
     count = min(MOST, most, MOST if folders else len(many))
     return ["-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder"] if count > 1 else []

@@ -193,6 +193,13 @@ def test_what_changed_is_asked_of_git(tmp_path):
         selection.changed_since("nothing", tmp_path)
 
 
+def test_files_only_compute_if_one_needs_a_framework_and_none_is_of_the_system(tree):
+    light, heavy, system = "tests/test_imports.py", "tests/test_inside.py", [*SYSTEM][0]
+    assert selection.only_compute(tree, [light, heavy])
+    assert not selection.only_compute(tree, [light])
+    assert not selection.only_compute(tree, [heavy, system])
+
+
 def test_as_many_processes_as_help():
     def count(files, cores):
         told = selection.processes(files, cores)
@@ -202,4 +209,6 @@ def test_as_many_processes_as_help():
     assert count(["tests/a.py::test_x", "tests/a.py::test_y"], 8) == 1
     assert count(["tests/a.py", "tests/b.py"], 8) == 2
     assert [count(["tests"], cores) for cores in (1, 2, 16)] == [2, 3, 4]
+    many = [f"tests/{name}.py" for name in "abcdef"]
+    assert selection.processes(many, 2, computing=True)[1] == "2"
     assert "loadfile" in selection.processes(["tests"])
