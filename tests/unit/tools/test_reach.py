@@ -194,7 +194,7 @@ def test_what_changed_is_asked_of_git(tmp_path):
 
 
 def test_files_only_compute_if_one_needs_a_framework_and_none_is_of_the_system(tree):
-    light, heavy, system = "tests/test_imports.py", "tests/test_inside.py", [*SYSTEM][0]
+    light, heavy, system = "tests/test_imports.py", "tests/test_inside.py", next(iter(SYSTEM))
     assert selection.only_compute(tree, [light, heavy])
     assert not selection.only_compute(tree, [light])
     assert not selection.only_compute(tree, [heavy, system])
