@@ -38,6 +38,15 @@ def test_the_states_are_those_of_plain_loops_at_every_threshold() -> None:
     np.testing.assert_array_equal(moves.delta, channel_states.relative_delta(codes))
 
 
+def test_its_size_is_that_of_its_arrays() -> None:
+    codes = files.codes(STEPS, 8)
+    codes[files.TRAINABLE, 10:20, :2] = channel_states.ZERO  # while they move on
+    held = make_state_series(series(codes), files.variable("c/kernel", 8))
+    assert len(held.marks.channels) == 2
+    arrays = (*vars(held).values(), *vars(held.marks).values())
+    assert held.size == sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
 def test_wide_series_are_computed_in_slabs(monkeypatch) -> None:
     codes = files.codes(STEPS, 7)
     whole = make_state_series(series(codes), files.variable("c/kernel", 7))
