@@ -1,6 +1,11 @@
 """Every record proves what it is, where it belongs and that nothing was altered."""
 
+import inspect
+import math
+import re
+
 import pytest
+from tensorboard.data import server_ingester
 
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
 from tb_pastnet.format import limits
@@ -83,6 +88,12 @@ def test_an_oversized_message_is_refused_unread(monkeypatch):
         unseal(sealed(), Kind.CHANNELS, **PLACE)
     with pytest.raises(DamagedRecord, match=r"'x{77}\.\.\.'"):
         unseal(sealed(), Kind.CHANNELS, **{**PLACE, "tag": "x" * 1000})
+
+
+def test_the_largest_message_is_the_largest_that_tensorboard_takes():
+    source = inspect.getsource(server_ingester)
+    [product] = re.findall(r'"grpc.max_receive_message_length", ([0-9 *]+)\)', source)
+    assert math.prod(map(int, product.split("*"))) == limits.MAX_MESSAGE
 
 
 def test_names_that_are_not_utf8_have_a_checksum_too():

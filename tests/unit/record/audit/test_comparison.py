@@ -41,18 +41,19 @@ def test_bits_count_and_not_numbers():
     assert compared.distance().tolist() == [0.0, np.inf, np.inf, 0.0]
 
 
-def test_a_print_changes_with_what_is_held_and_with_its_value():
+@pytest.mark.parametrize("values", [EXPECTED, np.zeros_like(EXPECTED)], ids=["any", "zeros"])
+def test_a_print_changes_with_what_is_held_and_with_its_value(values):
     axis = explicit_axis(-1, SHAPE, "w")
-    first = Comparison(EXPECTED, EXPECTED, HELD).channels(axis)
+    first = Comparison(values, values, HELD).channels(axis)
     assert (first.fingerprint == first.expected).all()
     place = tuple(np.argwhere(HELD)[0])
-    moved, less = EXPECTED.copy(), HELD.copy()
+    moved, less = values.copy(), HELD.copy()
     moved[place], less[place] = 9, False
     channel = np.arange(SHAPE[-1]) == place[-1]
-    by_value = Comparison(moved, EXPECTED, HELD).channels(axis)
+    by_value = Comparison(moved, values, HELD).channels(axis)
     assert ((by_value.fingerprint != first.fingerprint) == channel).all()
     assert (by_value.expected == first.expected).all()
-    by_mask = Comparison(EXPECTED, EXPECTED, less).channels(axis)
+    by_mask = Comparison(values, values, less).channels(axis)
     assert ((by_mask.expected != first.expected) == channel).all()
 
 
