@@ -141,6 +141,11 @@ def test_a_step_that_goes_back_is_as_good_as_lost() -> None:
     assert log.notes == {notes.MASKS_LOST: 1}
 
 
+def test_behind_a_step_that_goes_back_the_next_change_is_known_to_the_end() -> None:
+    log = read(*(message(change(n, at, 8 - n), step=9 + n) for n, at in enumerate([9, 3, 12])))
+    np.testing.assert_array_equal(held(log, [9, 11, 12, 99]), [np.nan, np.nan, 4, 4])
+
+
 def test_a_log_without_end_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mask_log, "MOST_CHANGES", 2)
     log = read(*(message(change(number, number, 5)) for number in range(5)))

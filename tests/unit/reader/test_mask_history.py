@@ -56,6 +56,15 @@ def test_masks_that_came_back_otherwise_are_an_event() -> None:
     assert [one.step for one in found.events(W)] == [10, 80]
 
 
+@pytest.mark.parametrize("earlier", [True, False])
+def test_the_later_lineage_tells_whether_held_weights_were_audited(earlier: bool) -> None:
+    provider = MemoryProvider()
+    one, two = restarted(provider)
+    one.describe(0, audited=earlier)
+    two.describe(80, audited=not earlier)
+    assert held(provider).audited is not earlier
+
+
 def test_a_lineage_that_lost_its_masks_has_none() -> None:
     provider = MemoryProvider()
     restarted(provider)

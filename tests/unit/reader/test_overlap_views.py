@@ -34,11 +34,13 @@ def ask(
     return body
 
 
-def over_steps(store: Store, one: str, other: str, most: int = 64, **more: Any) -> Any:
+def over_steps(
+    store: Store, one: str, other: str, most: int = 64, *, step: int | None = None, **more: Any
+) -> Any:
     runs = store.catalog(CALLER).runs
     readers = [store.reader(CALLER, runs[name]) for name in (one, other)]
     unit, mask = more.pop("unit", "weights"), more.pop("mask", "kept")
-    return overlap_layers_view(MaskComparison(readers, unit, mask), most)[:2]
+    return overlap_layers_view(MaskComparison(readers, unit, mask), most, step)[:2]
 
 
 def three(provider: MemoryProvider) -> list[MemoryWriter]:
@@ -148,6 +150,15 @@ def test_a_run_is_there_from_its_first_record_on(unit: str) -> None:
     body = ask(store, "a", "b", "c", unit=unit)
     assert [run["step"] for run in body["runs"]] == [30, 15, None]
     assert reasons(body) == [None, "no record", "no record"]
+
+
+@pytest.mark.parametrize(("step", "at"), [(0, [0, None]), (3, [3, 3]), (9, [4, 4])])
+def test_each_runs_record_at_a_step_is_named(step: int, at: list[int | None]) -> None:
+    provider = MemoryProvider()
+    memory_run(provider, "a", range(5), layers=LAYERS)
+    memory_run(provider, "b", range(1, 5), layers=LAYERS, lineage=2)
+    header, _ = over_steps(Store(provider), "a", "b", step=step)
+    assert header["at"] == at
 
 
 @pytest.mark.parametrize("unit", UNITS)
