@@ -62,6 +62,7 @@ def test_whole_channels_are_small():
         (np.zeros(2, np.uint8), 8, r"uint8 bits of shape \(1,\) for 8 elements, got uint8 \(2,\)"),
         (np.zeros(1, bool), 8, r"uint8 bits of shape \(1,\) for 8 elements, got bool \(1,\)"),
         (np.array([0x10], np.uint8), 3, "zeros behind element 3, got ones"),
+        (np.zeros(0, np.uint8), -1, r"at most \d+ elements, got -1"),
     ],
 )
 def test_bits_that_do_not_fit_are_refused(bits, elements, text):
