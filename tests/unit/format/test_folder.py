@@ -61,6 +61,12 @@ def test_links_are_followed_and_never_in_circles(tmp_path: Path) -> None:
     assert len(found["one"]) == 1
 
 
+def test_a_link_to_itself_is_passed_over(tmp_path: Path) -> None:
+    touch(tmp_path / "b" / NAME)
+    (tmp_path / "a").symlink_to("a")
+    assert list(find_runs(tmp_path)) == ["b"]
+
+
 def test_what_is_no_file_is_never_opened(tmp_path: Path) -> None:
     touch(tmp_path / "a" / NAME)
     os.mkfifo(tmp_path / "a" / f"{NAME}.pipe")

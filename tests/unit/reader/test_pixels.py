@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -169,3 +170,15 @@ def test_the_scale_is_logarithmic_from_the_threshold_on() -> None:
 
 def test_an_axis_ends_where_the_next_record_would_be() -> None:
     assert [pixels.axis_end(np.array(steps)) for steps in ([7], [1, 5], [1, 2, 12])] == [8, 9, 22]
+
+
+@pytest.mark.parametrize("width", [1, 4, 7])
+def test_an_axis_has_as_many_pixels_as_it_is_wide(width: int) -> None:
+    steps = np.array([0, 1, 4, 9, 30])
+    cut = pixels.cut_steps(steps, width)
+    # A part begins with the first record behind an edge, if one is before the next edge.
+    edges = np.linspace(0, 51, width + 1)
+    firsts = [int((steps < edge).sum()) for edge in edges]
+    shown = [first for first, beyond in pairwise(firsts) if beyond > first]
+    assert cut.starts.tolist() == shown
+    assert len(cut.part) == width
