@@ -60,7 +60,7 @@ def test_the_findings_show_them(found: Found) -> None:
 
 def test_the_network_shows_them(found: Found) -> None:
     seen = found["network"]
-    assert (seen["runs"], seen["table"], seen["notes"]) == ([], [], [])
+    assert (seen["runs"], seen["spaces"], seen["table"], seen["notes"]) == ([], [], [], [])
     for name, label in zip(log.LAYERS, seen["labels"], strict=True):
         assert name == label or name.endswith(f"/{label}")  # below its group
     assert seen["titles"] == [f"{name}: Conv2D. Open the layer." for name in log.LAYERS]

@@ -59,6 +59,9 @@ async function inFindings(frame, { runs }) {
 /** The Network view and what lies beside it. */
 async function inNetwork(page, frame, { runs, layers, note }) {
   const found = { runs: await missing(frame, runs), labels: await text(frame, ".layer-name bdi") };
+  found.spaces = await frame.$$eval(".path .name", (all) =>
+    all.filter((one) => one.innerText !== one.textContent).map((one) => one.textContent),
+  );
   found.titles = await frame.$$eval(".layer-name", (all) => all.map((one) => one.title));
   const column = await (await frame.$(".run-column")).boundingBox();
   found.tips = [];
