@@ -333,12 +333,12 @@ class Tree:
         # A folder is named by each name on the way from the nearest one that has both.
         nearest = Path(os.path.commonpath([file.parent, other.parent]))
         way = other.parent.relative_to(nearest).parts
-        for end in range(1, len(way) + 1):
-            folder = [part for part in way[:end] if part not in _SILENT]
-            if not folder:
-                continue
-            whole = "/".join(folder)
-            if texts.issuperset(folder) or any(f"/{text}".endswith(f"/{whole}") for text in texts):
+        for length in range(1, len(way) + 1):
+            folder = [part for part in way[:length] if part not in _SILENT]
+            end_of_path = "/" + "/".join(folder)
+            if folder and (
+                texts.issuperset(folder) or any(f"/{text}".endswith(end_of_path) for text in texts)
+            ):
                 return True
         return False
 
