@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -30,7 +31,9 @@ print(page in scripts, len(scripts), {Client(apps[path]).get(path).status_code f
 
 
 def run(*command):
-    done = subprocess.run([*map(str, command)], check=True, text=True, capture_output=True)
+    """What a command prints where nothing points at this tree, which pip would take for installed."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([*map(str, command)], check=True, text=True, capture_output=True, env=env)
     return done.stdout.strip()
 
 

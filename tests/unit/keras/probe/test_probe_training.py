@@ -48,10 +48,10 @@ def steps_of(log):
 @pytest.mark.parametrize(
     ("optimizer", "jit", "every"),
     [
-        ("SGD", False, 1),
+        ("SGD", False, 10),
         # What Keras compiles by default, as below, XLA compiles.
         pytest.param("Adam", True, 1, marks=pytest.mark.prove),
-        pytest.param("Adam", False, 10, marks=pytest.mark.prove),
+        pytest.param("Adam", False, 1, marks=pytest.mark.prove),
         pytest.param("SGD", True, 10, marks=pytest.mark.prove),
     ],
 )
@@ -62,7 +62,7 @@ def test_training_is_bit_identical(tmp_path, optimizer, jit, every):
     callback.close()
     log = read_one(tmp_path)
     assert log.last.notes == {}
-    assert steps_of(log) == list(range(every, 21, every))
+    assert steps_of(log) == sorted({1, *range(every, 21, every)})  # the first, too
     values = np.concatenate([one.values for one in log.functions], 1)
     assert (values[0] > 0).all()
 
