@@ -1,4 +1,4 @@
-"""Buttons and fields at every width: nothing lies over them, and none is off the edge."""
+"""Buttons and fields at every width: nothing lies over them, none is off the edge or over words."""
 
 from __future__ import annotations
 
@@ -15,4 +15,5 @@ def test_what_can_be_clicked_is_in_reach_at_every_width(tab: Tab, view: str) -> 
     at = {"v": view, "l": "block/conv2", "z": "10~30"}
     found = clean(tab.drive("reach", hash=at, widths=WIDTHS))
     assert {width: seen["lost"] for width, seen in found.items() if seen["lost"]} == {}
+    assert {width: seen["covered"] for width, seen in found.items() if seen["covered"]} == {}
     assert min(seen["looked"] for seen in found.values()) >= 10
