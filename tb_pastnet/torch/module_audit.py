@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
-from tb_pastnet.record.audit.comparison import Ints
+from tb_pastnet.record.audit.comparison import Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import Held
 from tb_pastnet.record.audit.optimizer_facts import (
     SAMPLE,
@@ -33,6 +34,21 @@ _BETAS = ("momentum", "alpha", "rho")
 """Factors of groups by which slots decay, besides betas."""
 
 
+class _HeldTensor(HeldArray):
+    """What torch prunes is held at zero: the module computes with that, not with what it masks."""
+
+    def compared(self) -> Comparison:
+        """See `Held`."""
+        mask = self.weight.variable.mask
+        if mask is None:
+            return super().compared()
+        pruned, effective = array_of(mask) == 0, self.weight.effective()
+        # What `prune.remove` stores: zeros have a sign.
+        self._reference[pruned] = effective[pruned]
+        value, expected, held = super().compared()
+        return Comparison(np.where(pruned, effective, value), expected, held)
+
+
 class ModuleAudit(ArrayAudit):
     """Reads flags at each step, quickly; notes which statistics move in frozen layers.
 
@@ -47,6 +63,10 @@ class ModuleAudit(ArrayAudit):
         self._parameters: list[torch.Tensor] = []
         self._statistics = {each.layer: each.entry.owner for each in weights if each.statistic}
         self._failures = failures
+
+    def held(self, weight: Any) -> HeldArray:
+        """See `AuditSource`."""
+        return _HeldTensor(weight)
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`."""

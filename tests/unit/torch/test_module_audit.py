@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 
 from torch import nn  # noqa: E402
+from torch.nn.utils import prune  # noqa: E402
 
 from tb_pastnet.record.audit.freeze_audit import Audit  # noqa: E402
 from tb_pastnet.record.failures import Failures  # noqa: E402
@@ -248,6 +249,35 @@ def test_the_parts_of_a_computed_weight_are_held():
         module.parametrizations.weight.original0.mul_(2)
     moved = {violation.variable for violation in audit.check(4)}
     assert moved == {"parametrizations/weight/original0"}
+
+
+@pytest.mark.parametrize("first", ["frozen", "pruned"])
+def test_what_torch_prunes_is_held_at_zero(first):
+    module = nn.Linear(2, 3)
+    audit = audit_of(network_of(module).weights, Failures())
+    if first == "frozen":
+        module.requires_grad_(False)
+        audit.observe(quick=True)
+    prune.custom_from_mask(module, "weight", torch.tensor([[1, 0], [1, 1], [0, 0]]))
+    module.requires_grad_(False)
+    audit.observe(quick=True)
+    assert audit.check(1) == []
+    with torch.no_grad():
+        module.weight_orig[[0, 2, 2], [1, 0, 1]] -= 3  # as momentum does, behind the mask
+    assert audit.check(2) == []
+    with torch.no_grad():
+        module.weight_orig += 0.5
+    moved = {found.channel: (found.elements, found.held) for found in audit.check(3)}
+    assert moved == {0: (1, 2), 1: (2, 2)}
+    with torch.no_grad():
+        module.weight_orig -= 0.5
+    audit.check(4)
+    prune.remove(module, "weight")
+    audit.observe(quick=True)
+    assert [found.channel for found in audit.check(5) if found.last_step == 5] == []
+    with torch.no_grad():
+        module.weight[2] = 1
+    assert [found.channel for found in audit.check(6)] == [2]
 
 
 def test_statistics_that_move_in_a_frozen_layer_are_said():
