@@ -147,9 +147,8 @@ class PastNetCallback(CountingCallback):
         if self.recorder is not None:
             self.recorder.observe()
 
-    def on_train_batch_begin(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
-        """Remembers where an execution begins; before the first, begins a log or continues."""
-        super().on_train_batch_begin(batch)
+    @noted("Could not make a record")
+    def _begin_execution(self) -> None:
         if self._remaining is not None and self.recorder is not None:
             self.recorder.expect_end(self._count.step + self._remaining)
             self._remaining = None

@@ -99,10 +99,14 @@ class CountingCallback(keras.callbacks.Callback):
         if not self._begun:
             self._begun = True
             self._begin_fit()
+        self._begin_execution()
 
     def _begin_fit(self) -> None:
         """Before the first batch."""
         raise NotImplementedError
+
+    def _begin_execution(self) -> None:
+        """Before each execution of one or more batches."""
 
 
 def _accumulated(optimizer: keras.optimizers.Optimizer) -> int:

@@ -147,8 +147,9 @@ class Recording:
             self._failures.add("Could not make a record: the Recorder is closed, make a new one")
         if self._idle:
             return
+        self._schedule.now = step = int(step)
         try:
-            self._advance(int(step))
+            self._advance(step)
         finally:
             self._observe(quick=True)
 

@@ -50,6 +50,7 @@ class Schedule:
     Attributes:
         copies: how many past copies are held.
         last: the last step seen.
+        now: the step of the current values, also if `advance` couldn't be called for it.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Schedule:
         lag = past if isinstance(past, int) else 1
         self.copies = -(-lag // every)
         self._lag = lag if isinstance(past, int) or past == "previous" else None
-        self.last = start
+        self.last = self.now = start
         # Due besides multiples of `every`.
         self._first = self._end = -1
         if start is not None:
@@ -93,12 +94,12 @@ class Schedule:
         return self._steps[copy] is not None
 
     def copied(self, copy: int) -> None:
-        """Notes that a copy was taken at the last step seen."""
-        self._steps[copy] = self.last
+        """Notes that the current values were copied."""
+        self._steps[copy] = self.now
 
     def restart(self, step: int) -> int | None:
         """Starts again at a step. Returns the copy to take, if any: with "initial" it stays."""
-        self.last = step
+        self.last = self.now = step
         self._unknown = False
         self._quiet_until = 0
         self._decided.clear()
@@ -126,7 +127,7 @@ class Schedule:
         """Moves to the next step if `advance` found that nothing is due there: quick."""
         if step >= self._quiet_until or step - 1 != self.last:
             return False
-        self.last = step
+        self.last = self.now = step
         return True
 
     def advance(self, step: int) -> Action:
@@ -136,7 +137,7 @@ class Schedule:
             self._steps[0] = step - 1
             self._begin(step - 1)
         previous = step - 1 if self.last is None else self.last
-        self.last = step
+        self.last = self.now = step
         due = self._is_due(previous, step)
         if due:
             # Skipped steps are no longer due.

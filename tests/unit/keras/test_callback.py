@@ -11,6 +11,7 @@ import tb_pastnet as pastnet
 from tb_pastnet import Masks, PastNetCallback
 from tb_pastnet.core.statistics import CHANGED, DELTA_NORM
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.recording import Recording
 from tests.recorded import read_lineages, read_one
 
 RNG = np.random.default_rng(0)
@@ -208,6 +209,15 @@ def test_a_model_built_after_training_began_is_recorded_from_there(callback, tmp
     callback.on_train_end()
     callback.close()
     assert read_one(tmp_path).record_steps() == [2, 3]
+
+
+def test_what_fails_before_a_batch_hurts_no_training(callback, tmp_path, monkeypatch):
+    monkeypatch.setattr(Recording, "expect_end", lambda *given: 1 / 0)
+    assert len(fit(compiled(), callback)[0]) == 2
+    callback.close()
+    log = read_one(tmp_path)
+    assert log.record_steps() == list(range(1, 21))
+    assert list(log.last.notes) == ["Could not make a record: ZeroDivisionError: division by zero"]
 
 
 def test_a_model_that_cannot_be_recorded_late_is_noted(callback, caplog):

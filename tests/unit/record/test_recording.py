@@ -1,5 +1,9 @@
-"""The line when a training ends."""
+"""A recording in which a step failed, and the line when it ends."""
 
+import numpy as np
+import pytest
+
+import tb_pastnet as pastnet
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.recording import nothing_recorded, summary_line
 
@@ -21,3 +25,25 @@ def test_a_training_shorter_than_the_way_to_the_first_record():
     assert nothing_recorded("a", 1, 10) == (
         "No record in a: the training made 1 step, but every=10. Use a smaller every=."
     )
+
+
+@pytest.mark.parametrize("failing", ["goes_back", "advance"])
+def test_what_is_copied_after_a_step_that_failed_is_of_that_step(tmp_path, monkeypatch, failing):
+    weight = np.ones((1, 1), np.float32)
+    settings = {"every": 3, "past": "record", "initial_step": 0}
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weight}, **settings)
+    for step in range(1, 10):
+        weight[:] = step
+        with monkeypatch.context() as patch:
+            if step == 6:
+                patch.setattr(recorder._schedule, failing, lambda step: 1 / 0)
+            recorder.record(step)
+        if step == 6:
+            recorder.sync()
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    w = run.variables["w"]
+    assert w.steps.tolist() == [1, 3, 7, 9]
+    assert w.past_steps.tolist() == [0, 1, 6, 7]
+    np.testing.assert_allclose(w.past_norm[:, 0], [1, 1, 6, 7], rtol=0.023)
+    assert sum(run.notes.values()) == 1
