@@ -24,6 +24,14 @@ GUARDS = (
     "recording.py:notes",
 )
 """Where failures end: what decorates a method, and what counts them."""
+SILENT = {
+    "freeze_audit.py": {"cause", "_masks_changed"},
+    "model_audit.py": {"updates", "rate", "decay", "slots"},
+    "assignments.py": {"count_assignments"},
+}
+"""What leaves out a cause, or a fact, that it can't read: functions of files."""
+ENFORCED = "masks/optimizers.py"
+"""What holds weights in each update is no observer: it raises, as all commands do."""
 
 
 class Point(NamedTuple):
@@ -94,8 +102,7 @@ class Injector:
         point = self._point
         if point is None or (name, self.counts[name]) != (point.function, point.nth):
             return None
-        self.silent = bool({"cause", "begin"} & {*_stack(frame, "evidence.py")})
-        self.silent |= any(_stack(frame, "reading.py"))
+        self.silent = any(names & {*_stack(frame, file)} for file, names in SILENT.items())
         if point.event == "call":
             self._raise()
         frame.f_trace_lines = False
@@ -120,10 +127,13 @@ def _name(frame: FrameType) -> str | None:
     by = None if caller is None else _ours(caller.f_code)
     if own is not None:
         behind = _ours_behind(caller)
-        return own if behind is not None and own not in GUARDS and behind not in GUARDS else None
-    if by is None or by == GUARDS[0]:
+        if behind is None or own in GUARDS or behind in GUARDS:
+            return None
+    elif by is None or by == GUARDS[0]:
         return None
-    return f"{by} > {_text(frame.f_code)}"
+    if any(_stack(frame, ENFORCED)):
+        return None
+    return own or f"{by} > {_text(frame.f_code)}"
 
 
 def _ours_behind(frame: FrameType | None) -> str | None:
