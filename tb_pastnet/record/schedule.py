@@ -50,7 +50,7 @@ class Schedule:
     Attributes:
         copies: how many past copies are held.
         last: the last step seen.
-        now: the step of the current values, also if `advance` couldn't be called for it.
+        now: the step of the current values, even if `advance` couldn't be called for it.
     """
 
     def __init__(
