@@ -97,6 +97,13 @@ def test_the_function_view_shows_them(found: Found) -> None:
     assert (seen["names"], seen["inputs"], seen["tables"]) == ([], [], [])
 
 
+def test_pictures_show_where_the_beginning_of_a_name_is_cut_off(found: Found) -> None:
+    """Compare shows the ends of names, as of the layer of 10,000 letters."""
+    cut = found["compare"]["downloads"]["cut"]
+    assert cut
+    assert all(re.fullmatch("…x*", word) for word in cut)
+
+
 @pytest.mark.parametrize("of", ["network", "layer", "compare"])
 def test_downloads_have_names_that_are_one_file(found: Found, of: str) -> None:
     seen = found["layerDownloads"] if of == "layer" else found[of]["downloads"]

@@ -75,6 +75,10 @@ function* piecesOf(node: Text): Generator<{ text: string; box: DOMRect }> {
   }
 }
 
+/** Whether what is too long for its box ends in sight, as a path does: the text itself is one from left to right. */
+const cutsBeginnings = (element: Element): boolean =>
+  getComputedStyle(element.closest("bdi")?.parentElement ?? element).direction === "rtl";
+
 /** The part of a text inside a box; an ellipsis replaces what is cut off. */
 function* textMarks(node: Text, inside: DOMRect): Generator<Mark> {
   const parent = node.parentElement;
@@ -84,12 +88,16 @@ function* textMarks(node: Text, inside: DOMRect): Generator<Mark> {
   for (const { text, box } of piecesOf(node)) {
     if (box.top > inside.bottom) return;
     if (box.width === 0 || box.bottom > inside.bottom + 3 || box.left >= inside.right) continue;
-    const share = (inside.right - box.left - box.height / 2) / box.width;
-    const shown =
-      box.right <= inside.right + 1 ? text : `${text.slice(0, Math.max(0, Math.floor(share * text.length)))}…`;
+    const letters = (room: number) => Math.max(0, Math.floor((room / box.width) * text.length));
+    let [x, shown] = [box.left, text];
+    if (box.right > inside.right + 1) shown = `${text.slice(0, letters(inside.right - x - box.height / 2))}…`;
+    else if (x < inside.left - 1 && cutsBeginnings(parent)) {
+      x = inside.left;
+      shown = `…${text.slice(text.length - letters(box.right - x - box.height))}`;
+    }
     const cased = style.textTransform === "uppercase" ? shown.toUpperCase() : shown;
-    yield { kind: "text", x: box.left, y: box.top + box.height / 2, text: cased, font, fill: style.color };
-    if (shown !== text) return;
+    yield { kind: "text", x, y: box.top + box.height / 2, text: cased, font, fill: style.color };
+    if (box.right > inside.right + 1) return;
   }
 }
 

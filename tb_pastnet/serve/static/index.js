@@ -1,1 +1,1 @@
-import("./page-ZPHOCRHT.js");import("./chunk-DKUXCSVM.js");import("./chunk-OB476BPI.js");import("./chunk-OFJKAJ3C.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-ZPHOCRHT.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-EPHBZFXM.js");import("./chunk-DKUXCSVM.js");import("./chunk-OB476BPI.js");import("./chunk-OFJKAJ3C.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-EPHBZFXM.js");async function t(){(await n).show(e)}export{t as render};

@@ -1,4 +1,5 @@
 // Names that want to be something else: each is shown as text, to the last letter, in every view.
+import { readFile } from "node:fs/promises";
 import { idle, openTab } from "../../../frontend/scripts/browser.mjs";
 import { click, goTo, hashOf, NETWORK, press, text } from "../visit.mjs";
 
@@ -33,19 +34,23 @@ async function tips(page, frame, selector, title) {
   return found;
 }
 
-/** Every download of the menu: the name of its file. */
+/** Every download of the menu: the name of its file, and words of pictures whose beginning is cut off. */
 async function downloads(page, frame) {
   await click(frame, ".download > button");
   const labels = (await text(frame, ".menu button")).filter((label) => !label.startsWith("Copy"));
   await press(frame, "Escape");
-  const names = [];
+  const [names, cut] = [[], []];
   for (let at = 0; at < labels.length; at++) {
     await click(frame, ".download > button");
     const waiting = page.waitForEvent("download");
     await frame.locator(".menu button:not(:has-text('Copy the picture'))").nth(at).click();
-    names.push((await waiting).suggestedFilename());
+    const download = await waiting;
+    names.push(download.suggestedFilename());
+    if (!names.at(-1).endsWith(".svg")) continue;
+    const svg = await readFile(await download.path(), "utf8");
+    cut.push(...Array.from(svg.matchAll(/>(…[^<]*)</g), ([, word]) => word));
   }
-  return { labels, names };
+  return { labels, names, cut };
 }
 
 const asTable = (frame) => click(frame, "button[aria-label^='View'][aria-label$='as a table']");
