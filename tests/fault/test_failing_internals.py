@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -82,6 +83,14 @@ def fail_at(tmp_path, caplog, unobserved, points, settings):
         check(logdir, tmp_path, trained, caplog)
         raised += len(trained.raised)
     return raised
+
+
+def test_some_calls_fail(tmp_path, caplog, unobserved):
+    points = points_of(tmp_path / "whole", SETTINGS[0])
+    shutil.copytree(tmp_path / "whole", tmp_path / "each")
+    some = random.Random(5).sample(points, A_RUN)
+    # Others are called once, before what fails is aimed at.
+    assert fail_at(tmp_path, caplog, unobserved, some, SETTINGS[0]) > A_RUN / 4
 
 
 @pytest.mark.prove
