@@ -96,6 +96,8 @@ class _User(keras.callbacks.Callback):
             self._aimed = self.points.pop()
             self.injector.aim(self._aimed, ERRORS[self.seen // 2 % len(ERRORS)])
             self.injector.again()
+        elif self.seen == 2:
+            self.injector.aim(None)  # calls are counted once the training has begun
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.losses.append(logs["loss"])

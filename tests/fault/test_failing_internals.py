@@ -89,8 +89,7 @@ def test_some_calls_fail(tmp_path, caplog, unobserved):
     points = points_of(tmp_path / "whole", SETTINGS[0])
     shutil.copytree(tmp_path / "whole", tmp_path / "each")
     some = random.Random(5).sample(points, A_RUN)
-    # Others are called once, before what fails is aimed at.
-    assert fail_at(tmp_path, caplog, unobserved, some, SETTINGS[0]) > A_RUN / 4
+    assert fail_at(tmp_path, caplog, unobserved, some, SETTINGS[0]) > A_RUN / 2
 
 
 @pytest.mark.prove

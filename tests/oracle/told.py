@@ -141,7 +141,8 @@ def _violations(oracle: Oracle) -> list[Said]:
         return []
     moved.sort(key=lambda one: one[:3])
     layers = tuple(dict.fromkeys(one[3].layer for one in moved))
-    channels, first = len({(one[1], one[2]) for one in moved}), moved[0][0]
+    # Of layers: a channel counts once, however many variables of its layer moved in it.
+    channels, first = len({(one[3].layer, one[2]) for one in moved}), moved[0][0]
     ends = [own.steps[own.violated.any(axis=1)] for own in oracle.variables()]
     last = max(int(steps[-1]) for steps in ends if len(steps))
     when = f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"

@@ -140,10 +140,10 @@ class Reader:
         for account in header["accounts"]:
             whole(account)
         demand(header["layers"] == list(LAYERS), "layers", header["layers"])
-        for at, channels in enumerate(LAYERS.values()):
-            sums = arrays["counts"][at].sum(axis=1)
-            empty = arrays["counts"][at, :, 0] > 0
-            demand((sums == channels).all(), "channels of a column", sums.tolist()[:5])
+        demand(header["channels"] == list(LAYERS.values()), "channels", header["channels"])
+        for shares in arrays["shares"]:
+            sums, empty = shares.sum(axis=1, dtype=int), shares[:, 0] > 0
+            demand((sums == 255).all(), "shares of a column", sums.tolist()[:5])
             # Of the last records of all, those of the layers that are written first are there first.
             older = arrays["steps"] <= arrays["steps"][-1] - BLOCK
             demand(not (empty & older).any(), "columns without data", empty.tolist()[-9:])
