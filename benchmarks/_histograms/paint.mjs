@@ -36,6 +36,7 @@ async function clicked(name) {
   tab.click();
   const found = {};
   while (!found.all) {
+    if (performance.now() - start > 120_000) throw new Error(`${name} isn't drawn after two minutes`);
     await new Promise(requestAnimationFrame);
     const now = look();
     // The frame in which it is drawn is on the screen when the next one begins.
@@ -49,7 +50,7 @@ async function clicked(name) {
 async function once(browser, [name, base]) {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   const seen = await meter(page);
-  await page.goto(`${base}/#graphs`);
+  await page.goto(`${base}/#graphs&p.pastnet.v=network`); // PastNet's pictures, not its findings
   await page.getByRole("tab", { name }).waitFor();
   await quiet(page, seen);
   const before = { ...seen };
