@@ -8,9 +8,8 @@ function unreachable() {
   const style = (element, property) => getComputedStyle(element)[property];
   /** Scrolled out of a box, or below the part of it that stays. */
   const scrolled = (element, over, place) =>
-    parents(element).some(
-      (one) => style(one, "overflow") !== "visible" && !inside(one.getBoundingClientRect(), place),
-    ) || parents(over).some((one) => style(one, "position") === "sticky" && !one.contains(element));
+    parents(element).some((one) => style(one, "overflow") !== "visible" && !inside(one.getBoundingClientRect(), place)) ||
+    parents(over).some((one) => style(one, "position") === "sticky" && !one.contains(element));
   const shown = [...document.querySelectorAll("button, input, select")].filter((element) =>
     element.checkVisibility({ opacityProperty: true }),
   );
@@ -25,10 +24,8 @@ function unreachable() {
   const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const covered = [];
   while (words.nextNode()) {
-    const {
-      currentNode: word,
-      currentNode: { parentElement: element },
-    } = words;
+    const word = words.currentNode;
+    const element = word.parentElement;
     const range = document.createRange();
     range.selectNodeContents(word);
     const under = [...range.getClientRects()].flatMap(({ left, right, top, bottom }) =>
