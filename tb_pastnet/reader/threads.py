@@ -36,9 +36,12 @@ def unseen(items: Iterable[Item], text: str, total: int) -> Iterable[Item]:
 def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
     """Results in order, made in parallel; inside one of these threads, one by one.
 
-    A thread that waited for others of the pool might wait for itself.
+    A thread that waited for others of the pool might wait for itself. Most answers are small, of
+    one item: another thread would only bring the way there and back.
     """
-    return map(action, items) if hasattr(_own, "pool") else _pool().map(action, items)
+    items = list(items)
+    alone = len(items) < 2 or hasattr(_own, "pool")
+    return map(action, items) if alone else _pool().map(action, items)
 
 
 def a_few_at_once(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:

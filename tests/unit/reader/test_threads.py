@@ -31,6 +31,10 @@ def test_others_do_the_work() -> None:
     assert all(name.startswith("pastnet") for name in names)
 
 
+def test_one_thing_alone_is_done_here() -> None:
+    assert [*in_threads(lambda _: threading.current_thread(), [1])] == [threading.current_thread()]
+
+
 def test_inside_of_a_thread_nothing_waits_for_another() -> None:
     def inner(number: int) -> list[str]:
         return list(in_threads(lambda _: threading.current_thread().name, range(number)))
