@@ -12,11 +12,13 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from tools.steps import ROOT
 
@@ -43,6 +45,9 @@ _IMPORTED = re.compile(
 )
 _FENCED = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 _FILE = re.compile(r"^[\w./-]+\.\w+$")
+_LEAVES = {ast.Name, ast.Constant, ast.Load, ast.Store}
+"""Most nodes of a tree: nothing inside them is of interest."""
+_MAY_BE_SILENT = {ast.If, ast.Assign, ast.Expr}
 
 
 @dataclass
@@ -104,23 +109,24 @@ def mentions(source: str, *, fixtures: bool = False, programs: bool = True) -> M
     """
     tree = ast.parse(source)
     told = Mentions(examples=_examples(tree) if ">>>" in source else None)
-    nodes = [*_spoken(tree)]
-    aliases = _aliases(nodes)
-    for node in nodes:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            _note_import(node, told)
-        elif isinstance(node, ast.Attribute):
-            told.dotted |= _attribute(node, aliases)
-        elif isinstance(node, ast.Call):
-            told.dotted |= _any_attribute(node, aliases)
-        elif isinstance(node, ast.arg):
-            told.arguments.add(node.arg)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            told.texts.add(node.value)
-            if programs:
-                told.reads(node.value)
-        elif isinstance(node, (ast.List, ast.Tuple)):
-            told.dotted |= _run_as_modules(node)
+    nodes: dict[type, list[Any]] = defaultdict(list)
+    for node in _spoken(tree):
+        nodes[type(node)].append(node)
+    imports = [*nodes[ast.Import], *nodes[ast.ImportFrom]]
+    aliases = _aliases(imports)
+    for node in imports:
+        _note_import(node, told)
+    for node in nodes[ast.Attribute]:
+        told.dotted |= _attribute(node, aliases)
+    for node in nodes[ast.Call]:
+        told.dotted |= _any_attribute(node, aliases)
+    for node in (*nodes[ast.List], *nodes[ast.Tuple]):
+        told.dotted |= _run_as_modules(node)
+    told.arguments = {node.arg for node in nodes[ast.arg]}
+    told.texts = {node.value for node in nodes[ast.Constant] if isinstance(node.value, str)}
+    if programs:
+        for text in told.texts:
+            told.reads(text)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     told.functions = {node.name for node in functions}
     told.lazy = _lazy_names(tree)
@@ -128,7 +134,7 @@ def mentions(source: str, *, fixtures: bool = False, programs: bool = True) -> M
     told.hooks = any(name.startswith("pytest_") for name in told.functions)
     told.unasked = any("autouse=True" in mark for mark in marks)
     if fixtures:
-        _give(tree, {node.id for node in nodes if isinstance(node, ast.Name)}, told)
+        _give(tree, {node.id for node in nodes[ast.Name]}, told)
     return told
 
 
@@ -172,17 +178,20 @@ def _spoken(tree: ast.Module) -> Iterator[ast.AST]:
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.stmt) and _is_silent(node):
+        kind = type(node)
+        if kind in _MAY_BE_SILENT and _is_silent(node):
             continue
         if isinstance(node, ast.BinOp):
             todo += _path(node)
             continue
         yield node
-        for name in node._fields:
+        if kind in _LEAVES:
+            continue
+        for name in kind._fields:
             part = getattr(node, name, None)
             if isinstance(part, list):
                 todo += [each for each in part if isinstance(each, ast.AST)]
-            elif isinstance(part, ast.AST) and not isinstance(part, ast.expr_context):
+            elif isinstance(part, ast.AST):
                 todo.append(part)
 
 
@@ -198,7 +207,7 @@ def _path(node: ast.BinOp) -> list[ast.AST]:
     return [left, ast.Constant("/".join(names))] if names else [node.left, node.right]
 
 
-def _is_silent(node: ast.stmt) -> bool:
+def _is_silent(node: ast.AST) -> bool:
     """Whether it is imports for type checkers, lazy homes, or a docstring."""
     if isinstance(node, ast.If):
         return _name(node.test).endswith("TYPE_CHECKING")
@@ -276,6 +285,11 @@ class Tree:
             )
             for path in self._modules.values()
         }
+        self._start_node = {
+            path
+            for path, told in self._mentions.items()
+            if not self._below(path, "tools") and any(text.endswith(".mjs") for text in told.texts)
+        }
         self._edges = {path: self._near(path) for path in self._mentions}
         self._closures: dict[Path, frozenset[Path]] = {}
 
@@ -313,8 +327,7 @@ class Tree:
         needs = {*examples.outside} if examples else set[str]()
         for file in self.reached(path):
             needs |= self._mentions[file].outside
-            texts = self._mentions[file].texts
-            if not self._below(file, "tools") and any(text.endswith(".mjs") for text in texts):
+            if file in self._start_node:
                 needs.add(NODE)
         return needs
 
@@ -343,7 +356,7 @@ class Tree:
         return False
 
     def _below(self, path: Path, folder: str) -> bool:
-        return path.relative_to(self.root).parts[0] == folder
+        return path.parts[len(self.root.parts)] == folder
 
     def _near(self, path: Path) -> set[Path]:
         told = self._mentions[path]
