@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_pastnet.core import kernels, plain_kernels
+from tb_pastnet.core import plain_kernels
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis
 from tb_pastnet.core.memory_layout import (
     LONGEST_PERIOD,
@@ -17,8 +17,13 @@ from tb_pastnet.core.memory_layout import (
 )
 from tb_pastnet.core.statistics import DELTA_MAX, NORM, VALUE_ROWS
 
-KERNELS = pytest.mark.parametrize("by", [kernels, plain_kernels], ids=["numba", "numpy"])
 ODD = [0.0, -0.0, 1.5, -2.0, 3e38, 1e-40, np.nan, np.inf, -np.inf]
+
+
+@pytest.fixture(scope="module", params=["numba", "numpy"])
+def by(request):
+    """What measures."""
+    return plain_kernels if request.param == "numpy" else request.getfixturevalue("kernels")
 
 
 @st.composite
@@ -63,7 +68,6 @@ def measured(by, layout, current, past, parts, *, replace=False):
         )
 
 
-@KERNELS
 @given(cases(), st.integers(1, 4))
 def test_parts_give_what_the_whole_gives(by, case, parts):
     current, past, axis = case
@@ -72,7 +76,6 @@ def test_parts_give_what_the_whole_gives(by, case, parts):
     assert found == pytest.approx(expected(current, past, axis), rel=1e-12)
 
 
-@KERNELS
 @given(cases(), st.integers(1, 4))
 def test_rows_alone_give_the_same(by, case, parts):
     current, past, axis = case
@@ -82,7 +85,6 @@ def test_rows_alone_give_the_same(by, case, parts):
     assert found == pytest.approx(expected(current, past, axis), rel=1e-12)
 
 
-@KERNELS
 @given(cases(), st.integers(1, 4), st.booleans())
 def test_every_element_is_cut_once_and_replaced_only_on_demand(by, case, parts, replace):
     current, past, axis = case

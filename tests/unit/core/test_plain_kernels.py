@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tb_pastnet.core import kernels, plain_kernels
+from tb_pastnet.core import plain_kernels
 from tb_pastnet.core.memory_layout import Contiguous, Interleaved
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, NONFINITE, VALUE_ROWS
 
@@ -25,7 +25,7 @@ def arrays(layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_they_agree(layout):
+def test_they_agree(kernels, layout):
     current, past = arrays(layout)
     (cut,) = layout.cuts(1)
     by_numba = layout.measure(kernels, current, past.copy(), cut, replace=False)
@@ -37,7 +37,7 @@ def test_they_agree(layout):
 
 
 @pytest.mark.parametrize("largest", [1.0, 1e39], ids=["fits", "overflows"])
-def test_they_finish_alike(largest):
+def test_they_finish_alike(kernels, largest):
     sums = np.full((VALUE_ROWS, 3), largest**2)
     sums[DELTA_MAX] = [0, 1.5, 3e38]
     sums[CHANGED] = [0, (1 << 25) - 1, 1 << 25]
