@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from itertools import chain, zip_longest
+from typing import Any
 
 import hypothesis
 import pytest
@@ -20,9 +23,21 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
     os.environ.setdefault(name, "1")
 
-# Tests that need no framework have to show it, also where there is one: see `dev.py test --fast`.
-for name in os.environ.get("PASTNET_WITHOUT", "").split():
-    sys.modules[name] = None  # type: ignore[assignment]
+WITHOUT = {*os.environ.get("PASTNET_WITHOUT", "").split()}
+"""Packages that tests have to do without: see `dev.py test --fast`."""
+
+
+class Finder(PathFinder):
+    """Doesn't find these, as if they weren't installed."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> Any:
+        """None, and not an entry None in `sys.modules`, on which SciPy fails."""
+        hidden = fullname.partition(".")[0] in WITHOUT
+        return None if hidden else super().find_spec(fullname, path, target)
+
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
 
 # Two cores, shared with other work: a slow example is no failure.
 # `--hypothesis-profile=thorough` digs deeper; `dev.py test --fast` takes "fast".
@@ -57,6 +72,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A test tells the promises that it shows."""
     name_promises(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[None]:
+    """No examples are looked for in files of tests: one that can't be imported would be skipped."""
+    return [found for found in (yield) if type(found) is pytest.Module]
 
 
 def pytest_collection() -> None:
