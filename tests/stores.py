@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
-from moto.server import DomainDispatcherApplication, create_backend_app
+import pytest
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
+
+moto = pytest.importorskip("moto.server", reason="moto isn't installed: it belongs to `dev`")
 
 BUCKET = "bucket"
 
@@ -96,7 +98,7 @@ class S3(Server):
     """What moto answers; `environ` leads drivers to it."""
 
     def __init__(self) -> None:
-        super().__init__(DomainDispatcherApplication(create_backend_app))
+        super().__init__(moto.DomainDispatcherApplication(moto.create_backend_app))
         self.environ = {
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": "key",

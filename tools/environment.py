@@ -35,15 +35,19 @@ def venv_python(venv: Path = VENV) -> Path:
 
 
 def requirements(extras: Sequence[str] = ()) -> list[str]:
-    """What pip installs: the project in place, its extras, the smaller TensorFlow if it exists.
+    """What pip installs for nearly all commands.
 
     Args:
-        extras: More extras than all commands need.
+        extras: More extras than these need.
     """
-    small = sys.platform == "linux" and platform.machine() == "x86_64"
-    if small:
-        return [*in_place("demo", "dev", *extras), "tensorflow-cpu>=2.16", "keras>=3.7"]
-    return in_place("tensorflow", "demo", "dev", *extras)
+    return with_tensorflow("demo", "dev", *extras)
+
+
+def with_tensorflow(*extras: str) -> list[str]:
+    """What pip installs: the project in place, some extras, the smaller TensorFlow if it exists."""
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        return [*in_place(*extras), "tensorflow-cpu>=2.16", "keras>=3.7"]
+    return in_place("tensorflow", *extras)
 
 
 def in_place(*extras: str) -> list[str]:
@@ -202,6 +206,8 @@ def _is_stamped(venv: Path, wanted: str) -> bool:
 def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
     """Makes an environment of chosen versions unless it is there and fits pyproject.toml.
 
+    Without what serves stores to tests: it doesn't go with old versions.
+
     Args:
         venv: Its folder.
         python: The Python that it is made with.
@@ -213,7 +219,8 @@ def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
     Raises:
         Failure: The environment can't be made, or the versions don't go together.
     """
-    wanted = stamp(python, pins)
+    needs = with_tensorflow("demo", "test", "fast")
+    wanted = stamp(python, pins, needs)
     if _is_stamped(venv, wanted):
         return venv_python(venv)
     say(f"Making the Python environment {venv.name} (some minutes)")
@@ -221,7 +228,7 @@ def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
     bounds = venv / "pins.txt"
     bounds.write_text("\n".join(pins), "utf-8")
     pip = [str(venv_python(venv)), "-m", "pip", "install", "--constraint", str(bounds)]
-    install([*pip, *requirements()], f"install the versions of {venv.name}")
+    install([*pip, *needs], f"install the versions of {venv.name}")
     (venv / STAMP).write_text(wanted, "utf-8")
     return venv_python(venv)
 
