@@ -152,10 +152,14 @@ def _stack(frame: FrameType | None, file: str) -> Iterator[str]:
         frame = frame.f_back
 
 
-@functools.cache
 def _ours(code: CodeType) -> str | None:
     return _text(code) if code.co_filename.startswith(OURS) else None
 
 
 def _text(code: CodeType) -> str:
-    return f"{Path(code.co_filename).name}:{code.co_name}"
+    return f"{_file(code.co_filename)}:{code.co_name}"
+
+
+@functools.cache
+def _file(path: str) -> str:
+    return Path(path).name
