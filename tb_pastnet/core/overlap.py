@@ -95,7 +95,7 @@ class ByChance:
         empty = union <= 0
         union = np.where(empty, 1.0, union)
         variance, fourth = self._variance, 3 * self._variance**2 + self._variance
-        more = variance / union**3 + self._third / union**4 + fourth / union**5
+        more = (variance + (self._third + fourth / union) / union) / (union * union * union)
         result = self._mean / union + self._sizes * more
         shared = np.arange(FEW + 1.0)
         of_each = shared / np.maximum(self._sizes[..., None] - shared, 1)
@@ -111,12 +111,12 @@ def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
     first, second = first[..., None], second[..., None]
     shared = least + np.arange(FEW)
     ways = np.maximum(first - shared, 0) * np.maximum(second - shared, 0)
-    with np.errstate(divide="ignore"):
-        # From each number to the one below: the recursion has no next term beyond the largest.
-        ratios = np.log(ways) - np.log((shared + 1) * (rest + shared + 1))
-    logs = np.cumsum(ratios, axis=-1)
-    logs = np.concatenate([np.zeros_like(logs[..., :1]), logs], axis=-1)
-    weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    # From each number to the one below: the recursion has no next term beyond the largest. Fractions
+    # and powers of two apart: nothing overflows, and all processors get the same bits.
+    fractions, powers = np.frexp(ways / ((shared + 1) * (rest + shared + 1)))
+    fractions = np.cumprod(np.insert(fractions, 0, 1, axis=-1), axis=-1)
+    powers = np.cumsum(np.insert(powers, 0, 0, axis=-1), axis=-1, dtype=np.int32)
+    weights = np.ldexp(fractions, powers - powers.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
     # They begin at the smallest number that two such sets can share.
     place = np.arange(FEW + 1) - least.astype(np.int64)

@@ -17,7 +17,7 @@ from tb_pastnet.core.memory_layout import (
 )
 from tb_pastnet.core.statistics import DELTA_MAX, NORM, VALUE_ROWS
 
-ODD = [0.0, -0.0, 1.5, -2.0, 3e38, 1e-40, np.nan, np.inf, -np.inf]
+ODD = np.array([0.0, -0.0, 1.5, -2.0, 3e38, 1e-40, np.nan, np.inf, -np.inf], np.float32).tolist()
 
 
 @pytest.fixture(scope="module", params=["numba", "numpy"])

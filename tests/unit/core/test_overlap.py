@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -47,6 +50,29 @@ def test_values_that_can_be_counted_by_hand() -> None:
     found = overlap.by_chance([1, 1, 2, 3, 0], [1, 2, 2, 3, 2], [10, 2, 3, 3, 4])
     # Two of three: a third of the draws are the same set, of the others one of three is shared.
     np.testing.assert_allclose(found, [0.1, 0.5, 1 / 3 + 2 / 3 / 3, 1, 0], rtol=1e-12)
+
+
+PROGRAM = """
+import numpy as np
+from tb_pastnet.core.overlap import by_chance
+sizes = np.arange(1, 40)
+print(by_chance(sizes[:, None], sizes, 10 ** np.arange(2, 9)[:, None, None]).tobytes().hex())
+"""
+
+
+def test_every_processor_gets_the_same_bits() -> None:
+    """What NumPy computes by the instructions of newer ones may end in another bit."""
+    newer = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(features)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for features in ([], newer)
+    }
+    assert len(found) == 1
 
 
 def test_chance_is_what_random_sets_overlap_by_on_average() -> None:
