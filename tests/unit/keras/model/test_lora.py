@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from tb_pastnet import Recorder, read
 
-
 # Keras before 3.10 adds the product of the matrices as it is.
 SCALED = "lora_alpha" in inspect.signature(keras.layers.Dense.enable_lora).parameters
 ALPHA = {"lora_alpha": 3} if SCALED else {}
