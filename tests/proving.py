@@ -39,11 +39,15 @@ def name_promises(item: pytest.Item) -> None:
 
 
 class Results:
-    """Collects reports and writes them at the end, as tools/promises.py reads them."""
+    """Collects reports for tools/promises.py; what a run has shown stays if it is cut off."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._found: dict[tuple[str, str], dict[str, Any]] = {}
+        self._commit = subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        ).stdout.strip()  # fmt: skip
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told = report.user_properties
@@ -59,14 +63,15 @@ class Results:
             for kind in ("figure", "short"):
                 result[f"{kind}s"] = list(dict.fromkeys(v for key, v in told if key == kind))
 
-    def pytest_sessionfinish(self) -> None:
-        commit = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        ).stdout.strip()  # fmt: skip
+        if report.when == "teardown":
+            self._save()
+
+    def _save(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        body = {"commit": commit, "results": list(self._found.values())}
-        self._path.write_text(json.dumps(body, indent=1, ensure_ascii=False), "utf-8")
+        body = {"commit": self._commit, "results": list(self._found.values())}
+        whole = self._path.with_suffix(".tmp")
+        whole.write_text(json.dumps(body, indent=1, ensure_ascii=False), "utf-8")
+        whole.replace(self._path)
 
 
 def keep_results(config: pytest.Config) -> None:

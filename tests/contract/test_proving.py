@@ -63,6 +63,15 @@ def test_what_tests_show_is_kept(tmp_path):
     )
 
 
+def test_what_was_shown_stays_where_a_run_is_cut_off(tmp_path):
+    cut = "\n\ndef test_cut():\n    import os\n    os._exit(9)\n"
+    (tmp_path / "test_some.py").write_text(PROGRAM + cut)
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    done = run(tmp_path, tmp_path / "results" / "tests.json")
+    assert done.returncode == 9, done.stdout + done.stderr
+    assert len(promises.load(tmp_path / "results")) == 3
+
+
 def test_a_row_that_nobody_promised_is_refused(tmp_path):
     text = PROGRAM.replace('"kill_9"', '"kill_10"')
     (tmp_path / "test_some.py").write_text(text)
