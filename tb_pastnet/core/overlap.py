@@ -112,7 +112,8 @@ def _shared(first: Floats, second: Floats, elements: Floats) -> Floats:
     shared = least + np.arange(FEW)
     ways = np.maximum(first - shared, 0) * np.maximum(second - shared, 0)
     # From each number to the one below: the recursion has no next term beyond the largest.
-    # Fractions and powers of two apart: nothing overflows, and all processors get the same bits.
+    # Fractions and powers of two apart: nothing overflows. NumPy's logarithms end in another bit
+    # with newer instructions of a processor than without.
     fractions, powers = np.frexp(ways / ((shared + 1) * (rest + shared + 1)))
     fractions = np.cumprod(np.insert(fractions, 0, 1, axis=-1), axis=-1)
     powers = np.cumsum(np.insert(powers, 0, 0, axis=-1), axis=-1, dtype=np.int32)

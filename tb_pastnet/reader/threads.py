@@ -40,8 +40,8 @@ def in_threads(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterat
     one item: another thread would only bring the way there and back.
     """
     items = list(items)
-    alone = len(items) < 2 or hasattr(_own, "pool")
-    return map(action, items) if alone else _pool().map(action, items)
+    here = len(items) < 2 or hasattr(_own, "pool")
+    return map(action, items) if here else _pool().map(action, items)
 
 
 def a_few_at_once(action: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:

@@ -60,8 +60,8 @@ print(by_chance(sizes[:, None], sizes, 10 ** np.arange(2, 9)[:, None, None]).tob
 """
 
 
-def test_every_processor_gets_the_same_bits() -> None:
-    """What NumPy computes by the instructions of newer ones may end in another bit."""
+def test_newer_instructions_give_the_same_bits() -> None:
+    """Of a processor: what NumPy computes by them may end in another bit."""
     newer = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     found = {
         subprocess.run(
