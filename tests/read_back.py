@@ -56,7 +56,9 @@ def check_run(here: Board, run: Run, known: dict[str, Any], network: dict[str, A
     for one in ours:
         one["largest"] = one["largest"] if math.isfinite(one["largest"]) else None
     assert ours == told["violations"]
-    assert {**run.notes}.items() <= {n["text"]: n["count"] for n in told["notes"]}.items()
+    # The route reads records as well, of which more may be damaged.
+    notes = {note["text"]: note["count"] for note in told["notes"]}
+    assert all(notes.get(text, 0) >= many for text, many in run.notes.items())
     count = check_overview(here, run) + check_function(here, run)
     assert list(run.layers) == [layer["id"] for layer in network["layers"]]
     for layer in network["layers"]:

@@ -18,6 +18,7 @@ import numpy as np
 from tb_pastnet.cli.text import printable, size_of
 from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument, UnwritableLog
+from tb_pastnet.format.files import is_remote, located
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels, occurring
 
@@ -38,28 +39,33 @@ class Table(NamedTuple):
 
 
 def export(options: argparse.Namespace, out: TextIO) -> int:
-    """Writes tables of a log, and returns 0. The directory appears complete, or not at all."""
-    write, folder = writer_of(options.format), options.out
+    """Writes tables of a log, and returns 0. A new directory appears complete, or not at all."""
+    write, folder = writer_of(options.format), local(options.out)
     runs = Log(options.logdir, options.progress).runs.chosen(options.run)
+    for name in options.layer or ():
+        if runs and all(run.layers.get(name) is None for run in runs):
+            runs[0].layers[name]  # raises UnknownName
     tables = _tables(runs, options)
     target = Path(folder)
-    partial = target.parent / f".pastnet-export-{secrets.token_hex(8)}"
+    exists = target.is_dir()
+    partial = (target if exists else target.parent) / f".pastnet-export-{secrets.token_hex(8)}"
     try:
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            found = "one that isn't empty" if target.is_dir() else "a file"
+        if target.exists() and (not exists or any(target.iterdir())):
+            found = "one that isn't empty" if exists else "a file"
             raise UnwritableLog(
                 f"Could not export to {folder!r}: expected a new or an empty directory, got "
                 f"{found}. Choose another, or remove it."
             )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.mkdir()
+        partial.mkdir(parents=True)
         entries = list(_written(partial, tables, write, options.format))
         manifest = {"schema": SCHEMA, "format": options.format, "tables": entries}
         (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "ascii")
         size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
-        if target.is_dir():
-            target.rmdir()  # Windows renames onto no directory
-        partial.rename(target)
+        if exists:  # it may be a link, a mount, or where the user stands: it stays
+            for file in partial.iterdir():
+                file.rename(target / file.name)
+        else:
+            partial.rename(target)
     except UnwritableLog:
         raise
     except OSError as error:
@@ -73,6 +79,17 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
     said = f"{counted(len(entries), 'table')}, {counted(rows, 'row')}, {size_of(size)}"
     out.write(f"{printable(folder)}: {said}; {MANIFEST} describes each file\n")
     return 0
+
+
+def local(out: str) -> str:
+    """The path that is exported to; raises UnwritableLog for one in a store."""
+    path = located(out)
+    if is_remote(path):
+        raise UnwritableLog(
+            f"Could not export to {out!r}: expected a path of this machine, got one in a store. "
+            "Export to a local one, and copy it."
+        )
+    return path
 
 
 def _tables(runs: Sequence[Run], options: argparse.Namespace) -> Iterator[Table]:
@@ -167,9 +184,10 @@ def violations_table(run: Run) -> Table:
 def channels_tables(run: Run, layers: Sequence[str] | None, threshold: float) -> Iterator[Table]:
     """For each variable one row per record and channel; one variable at a time is in memory.
 
-    A variable that two layers share has one table. `UnknownName` if the run has no such layer.
+    A variable that two layers share has one table. Layers that the run doesn't have are left out.
     """
-    chosen = list(run.layers) if layers is None else [run.layers[name].id for name in layers]
+    found = map(run.layers.get, run.layers if layers is None else layers)
+    chosen = [layer.id for layer in found if layer is not None]
     seen = set()
     for layer in chosen:
         for variable in run.layers[layer].variables.values():

@@ -17,9 +17,10 @@ from urllib.parse import parse_qsl, urlencode
 
 from werkzeug.datastructures import MultiDict
 
+from tb_pastnet.cli.export import local
 from tb_pastnet.cli.text import printable, size_of
 from tb_pastnet.core.counted import counted
-from tb_pastnet.errors import UnwritableLog
+from tb_pastnet.errors import InvalidArgument, UnwritableLog
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK
 from tb_pastnet.reader.log import Log, Run
@@ -27,7 +28,8 @@ from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.answers import NotModified
-from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_RUNS, Query
+from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_LISTED, MOST_RUNS, Query
+from tb_pastnet.serve.http.web import Failure
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes import ROUTES
 
@@ -43,13 +45,32 @@ _BASE = "https://pastnet.invalid/"
 
 def _ask(route: str, query: Mapping[str, Any]) -> str:
     """A request as the page makes it, ordered by name."""
-    return f"{route}?{urlencode(sorted(query.items()), doseq=True)}"
+    # A name may have half a surrogate pair, which no address has.
+    return f"{route}?{urlencode(sorted(query.items()), doseq=True, errors='replace')}"
 
 
 def export_html(options: argparse.Namespace, out: TextIO) -> int:
     """Writes the page with the data of a log into one new file; returns 0."""
-    log, target = Log(options.logdir), options.out
-    chosen, quiet = log.runs.chosen(options.run), options.threshold
+    log, target = Log(options.logdir), local(options.out)
+    chosen = log.runs.chosen(options.run)
+    if len(chosen) > MOST_LISTED:
+        raise InvalidArgument(
+            f"Could not export {len(chosen)} runs: expected at most {MOST_LISTED} in one file. "
+            "Choose some with --run."
+        )
+    try:
+        page = _page(_answers(log, chosen, options))
+    except Failure as failure:
+        raise InvalidArgument(failure.message) from failure
+    _write(target, page)
+    said = f"{counted(len(chosen), 'run')}, {size_of(len(page))}; open it in a browser"
+    out.write(f"{printable(target)}: {said}\n")
+    return 0
+
+
+def _answers(log: Log, chosen: Sequence[Run], options: argparse.Namespace) -> dict[str, str]:
+    """The packed answers, by request."""
+    quiet = options.threshold
     asks = list(_asks(chosen, quiet))
     shown = options.progress(asks, "Writing", len(asks))
     answers = {ask: _packed(_answer(log.store, ask)) for ask in shown}
@@ -67,24 +88,31 @@ def export_html(options: argparse.Namespace, out: TextIO) -> int:
         "threshold": quiet,
     }
     answers["index?"] = _packed(json.dumps(index).encode())
-    page = _page(answers)
+    return answers
+
+
+def _write(target: str, page: str) -> None:
+    """Writes a new file, complete or not at all; raises UnwritableLog."""
     try:
-        with Path(target).open("x", encoding="utf-8", newline="\n") as file:
-            file.write(page)
+        file = Path(target).open("x", encoding="utf-8", newline="\n")  # noqa: SIM115 - below
+        try:
+            with file:
+                file.write(page)
+        except BaseException:
+            Path(target).unlink()
+            raise
     except OSError as error:
         raise UnwritableLog(
             f"Could not export to {target!r}: expected a new file, got {error.strerror or error}. "
-            "Choose another name, or remove it."
+            "Choose another name, or make room."
         ) from error
-    said = f"{counted(len(chosen), 'run')}, {size_of(len(page))}; open it in a browser"
-    out.write(f"{printable(target)}: {said}\n")
-    return 0
 
 
 def _asks(runs: Sequence[Run], threshold: float) -> Iterator[str]:
     """The requests that the page may make."""
-    names, quiet = [run.name for run in runs], {"th": threshold}
-    yield _ask("findings", {"run": names, **quiet})
+    quiet = {"th": threshold}
+    if runs:
+        yield _ask("findings", {"run": [run.name for run in runs], **quiet})
     for run in runs:
         own = {"run": run.name}
         yield _ask("violations", own)
@@ -110,7 +138,7 @@ def _channels(runs: Sequence[Run], threshold: float) -> Iterator[str]:
 
 
 def _overlaps(runs: Sequence[Run]) -> Iterator[str]:
-    """Those of all runs, and of each pair by layer; at the last step first."""
+    """Those of all runs, then of each pair by layer; at the last step first."""
     names = [run.name for run in runs][:MOST_RUNS]
     if len(names) < FEWEST_RUNS:
         return
@@ -119,12 +147,12 @@ def _overlaps(runs: Sequence[Run]) -> Iterator[str]:
     pairs = [
         {"run": first, "other": second} for first in names for second in names if first != second
     ]
-    for kind in kinds:
-        yield from (_ask("overlap_layers", {**pair, **kind, "cols": 256}) for pair in pairs)
-    for step in steps[:: max(len(steps) // OVERLAP_STEPS, 1)]:
+    steps = steps[:: max(len(steps) // OVERLAP_STEPS, 1)]
+    for step in steps:
+        yield from (_ask("overlap", {"run": names, "step": step, **kind}) for kind in kinds)
+    for when in ({"cols": 256}, *({"at": step} for step in steps)):
         for kind in kinds:
-            yield _ask("overlap", {"run": names, "step": step, **kind})
-            yield from (_ask("overlap_layers", {**pair, **kind, "at": step}) for pair in pairs)
+            yield from (_ask("overlap_layers", {**pair, **kind, **when}) for pair in pairs)
 
 
 def _answer(store: Store, ask: str) -> bytes:

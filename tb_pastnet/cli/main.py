@@ -14,8 +14,8 @@ from tb_pastnet import __version__
 from tb_pastnet.cli.text import Bars, printable
 from tb_pastnet.errors import PastNetError
 
-WHOLE, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: success, something was found, the command failed, Ctrl-C."""
+WHOLE, FOUND, UNUSABLE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+"""Exit codes: success, something was found, the command failed, Ctrl-C, a pipe that was closed."""
 
 COMMANDS = ("check", "report", "export")
 
@@ -60,10 +60,22 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader, such as `head`, has enough. Python would complain when it closes the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-        return FOUND
+        # The reader, such as `head`, has enough.
+        _drop(out)
+        return UNREAD
+    except OSError as problem:
+        _drop(out)
+        error.write(
+            f"Could not print the result: expected a place for it, got "
+            f"{problem.strerror or problem}. Make room, or print elsewhere.\n"
+        )
+        return UNUSABLE
     return code
+
+
+def _drop(out: TextIO) -> None:
+    """Forgets what is still to be printed: Python would complain about it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -95,6 +107,8 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
             near = get_close_matches(named[0], names, 1)
             message += f". Write {near[0]}" if near else ". LOGDIR goes without a name; see --help"
         parser.error(message)
+    if options.command == "export":
+        _check_export(options, commands.choices["export"])
     return options
 
 
@@ -113,7 +127,7 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "report",
         help="print layer states, findings and violations of each run",
         description="Summarises each run's final layer states, findings and problems.",
-        epilog=_CODES.format(found="something in --fail-on was found, or there is no run"),
+        epilog=_CODES.format(found="with --fail-on: something of it was found, or no run"),
     )
     _add_common(report)
     _add_runs(report)
@@ -141,7 +155,6 @@ def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     export.add_argument(
         "--tables",
         type=_words(TABLES),
-        default=list(TABLES[:-1]),
         metavar="NAMES",
         help=f"some of {', '.join(TABLES)}, separated by commas; default: all but channels",
     )
@@ -152,6 +165,15 @@ def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="only channels of this layer; repeatable",
     )
     _add_runs(export)
+
+
+def _check_export(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Ends with an error if an option has no effect, and sets the default of `--tables`."""
+    if options.format == "html" and (options.tables or options.layer):
+        parser.error("--format html has no tables: leave out --tables and --layer")
+    options.tables = options.tables or list(TABLES[:-1])
+    if options.layer and "channels" not in options.tables:
+        parser.error("--layer chooses tables of channels: write --tables channels")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

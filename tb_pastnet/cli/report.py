@@ -24,11 +24,11 @@ from tb_pastnet.core.channel_states import NAMES
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
-from tb_pastnet.format.tags import parse_run
 from tb_pastnet.reader.index import finite, overhead_of
 from tb_pastnet.reader.log import Log, Run
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
+from tb_pastnet.reader.series_source import LOCAL
 
 STATES = NAMES[1:]
 """All but "no data"."""
@@ -37,10 +37,10 @@ STATES = NAMES[1:]
 def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     """Reports the runs of a log directory; matches of `--fail-on` go to `error`.
 
-    Returns 1 if there was a match or there is no run, else 0.
+    Returns 1 if there was a match, or `--fail-on` and no run, else 0.
     """
     log = Log(options.logdir, options.progress)
-    sizes = _sizes(options.logdir)
+    sizes = _sizes(log, options.logdir)
     chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []
 
@@ -50,35 +50,37 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
             yield entries[-1]
 
     if options.json:
-        failed = _failures(list(reading()), options.fail_on)
+        failed = _failures(list(reading()), options.fail_on, log.unopened)
         write_json({"runs": entries, "failed": failed, "warnings": list(log.warnings)}, out)
     else:
         # A long run takes seconds: each is printed as soon as it is read.
         out.writelines(f"{line}\n" for line in _lines(reading(), log.warnings))
-        failed = _failures(entries, options.fail_on)
+        failed = _failures(entries, options.fail_on, log.unopened)
     for failure in failed:
         error.write(f"failed: {printable(failure)}\n")
     return int(bool(failed))
 
 
-def _sizes(logdir: str) -> dict[str, int]:
+def _sizes(log: Log, logdir: str) -> dict[str, int]:
     """Bytes of the event files of each run, those of its lineages' directories together."""
-    sizes: dict[str, int] = {}
-    for name, files in find_runs(logdir).items():
-        ours = parse_run(name)
-        run = name if ours is None else ours.run
-        if ours is None and run in sizes:
-            continue  # the user's summaries next to ours
-        sizes[run] = sizes.get(run, 0) + sum(map(file_size, files))
-    return sizes
+    files = find_runs(logdir)
+    return {
+        name: sum(file_size(path) for tb_run in run.tb_runs for path in files.get(tb_run, ()))
+        for name, run in log.store.catalog(LOCAL).runs.items()
+    }
 
 
-def _failures(entries: Sequence[dict[str, Any]], fail_on: Sequence[str]) -> list[str]:
+def _failures(
+    entries: Sequence[dict[str, Any]], fail_on: Sequence[str], unopened: int
+) -> list[str]:
     if not fail_on:
         return []
     if not entries:
         return ["there is no run"]
-    return [
+    failed = []
+    if unopened and "unreadable" in fail_on:
+        failed.append(f"files and directories that can't be opened: {unopened:,}")
+    return failed + [
         f"{word} in the run {run['name']!r}: {count:,}"
         for word in dict.fromkeys(fail_on)
         for run in entries

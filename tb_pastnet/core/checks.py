@@ -18,6 +18,15 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def check_step(step: Any, done: str) -> None:
+    """Raises InvalidArgument for a step to look at that is neither whole, in 64 bits, nor None."""
+    if step is not None and not (is_whole(step) and -(2**63) <= step < 2**63):
+        raise InvalidArgument(
+            f"Could not {done}: expected step= a whole number of 64 bits, got {step!r:.60}. Leave "
+            f"it out for the last record."
+        )
+
+
 def check_rate(rate: Any) -> None:
     """Raises InvalidArgument for a learning rate that a user gives by name."""
     if isinstance(rate, str | bytes):

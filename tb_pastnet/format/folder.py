@@ -21,8 +21,9 @@ _Place = tuple[int, int]
 def find_runs(logdir: str | os.PathLike[str]) -> dict[str, tuple[Path, ...]]:
     """Finds the event files of a log directory, by run; none of them is opened.
 
-    Runs and their files are in the order of their names. Raises UnreadableLog if it isn't a
-    directory, or can't be listed.
+    Runs and their files are in the order of their names. A directory below it that can't be listed
+    stands for its files: opening it fails. Raises UnreadableLog if it isn't a directory, or can't
+    be listed.
     """
     root = os.fsencode(logdir)
     try:
@@ -45,7 +46,7 @@ def _reason(error: Exception) -> str:
 
 
 def _walk(root: bytes, place: _Place) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Every directory with event files, and the files; unlistable directories are skipped."""
+    """Every directory with event files, and the files."""
     left: list[tuple[bytes, frozenset[_Place]]] = [(root, frozenset([place]))]
     while left:
         directory, above = left.pop()
@@ -63,8 +64,10 @@ def _list(directory: bytes) -> tuple[list[bytes], list[tuple[bytes, _Place]]]:
     try:
         with os.scandir(directory) as entries:
             ordered = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):  # deleted in the meantime
         return files, inside
+    except OSError:
+        return [directory], inside
     for entry in ordered:
         try:
             if entry.is_dir():

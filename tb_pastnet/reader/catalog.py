@@ -93,7 +93,8 @@ class Experiment:
                 name += " (summary)"
             runs[name] = run if name == run.name else replace(run, name=name)
         catalog = Catalog(dict(sorted(runs.items())), _warnings(self._listing))
-        foreign = sum(tb_run not in catalog.names for tb_run in tb_runs)
+        ours = catalog.names
+        foreign = sum(tb_run not in ours for tb_run in tb_runs)
         self.catalog = replace(catalog, other_runs=foreign)
 
     def _list(

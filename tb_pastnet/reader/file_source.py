@@ -161,7 +161,7 @@ class FileSource(SeriesSource):
             if scanned.series
         }
         self.unopened = sum(scanned.unopened for scanned in scans.values())
-        """How many files could not be read."""
+        """How many files, and directories, could not be read."""
 
     def runs(self, context: RequestContext) -> list[str]:
         """All runs of the directory, ours or not."""

@@ -21,6 +21,7 @@ import numpy as np
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.channel_states import THRESHOLD
+from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.findings import Finding
 from tb_pastnet.errors import InvalidArgument
@@ -171,12 +172,12 @@ class Run:
             latest: only this many of the last records, which takes less time; None: all.
 
         Raises:
-            InvalidArgument: `latest` is less than 1.
+            InvalidArgument: `latest` is no whole number, or less than 1.
         """
-        if latest is not None and latest < 1:
+        if latest is not None and not (is_whole(latest) and latest > 0):
             raise InvalidArgument(
-                f"Could not make an overview of {self.name!r}: expected at least 1 as latest, got "
-                f"{latest}. Leave it out for all records."
+                f"Could not make an overview of {self.name!r}: expected latest= a whole number "
+                f"from 1 on, got {latest!r:.60}. Leave it out for all records."
             )
         figures = figures_of(self._reader, threshold)
         return Overview(figures.among(slice(-latest if latest else None, None)))
@@ -253,7 +254,8 @@ class Log(Named[Run]):
     Attributes:
         logdir: the directory.
         runs: by name. Any unique end of a name finds its run.
-        warnings: about no single run, such as files that can't be opened.
+        unopened: how many files, and directories below it, can't be opened.
+        warnings: about no single run, such as `unopened`.
 
     Raises:
         UnreadableLog: it isn't a directory, or the store can't be used.
@@ -287,8 +289,9 @@ class Log(Named[Run]):
         runs = {name: Run(reader) for name, reader in self._readers.items()}
         super().__init__(runs, "run", "the log directory")
         self.runs: Named[Run] = Named(runs, "run", "the log directory")
-        unopened = [f"Files that can't be opened: {source.unopened}"] if source.unopened else []
-        self.warnings: tuple[str, ...] = (*catalog.warnings, *unopened)
+        self.unopened = source.unopened
+        lost = f"Files and directories that can't be opened: {source.unopened}"
+        self.warnings: tuple[str, ...] = (*catalog.warnings, *([lost] if source.unopened else []))
 
     def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
         """Finds what is worth knowing about all runs, most important first. Reads all layers.
@@ -343,8 +346,8 @@ class Log(Named[Run]):
         Raises:
             ImportError: pandas isn't installed.
         """
-        tables = {name: run.to_dataframe(threshold) for name, run in self.runs.items()}
-        return stacked(tables, "run") if tables else to_dataframe({})
+        tables = {name: run.overview(threshold).columns() for name, run in self.runs.items()}
+        return to_dataframe(stacked(tables, "run"))
 
     def __repr__(self) -> str:
         lines = [f"Log({self.logdir!r}, {counted(len(self.runs), 'run')})"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tb_pastnet.core.checks import is_whole
+from tb_pastnet.core.checks import check_step
 from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.tags import MASKS
@@ -132,8 +132,4 @@ def _check(unit: str, kind: str, step: int | None) -> None:
                 f"Could not compare masks: expected {name}= {words[0]!r} or {words[1]!r}, got "
                 f"{value!r:.60}. Leave it out for {words[0]!r}."
             )
-    if step is not None and not is_whole(step):
-        raise InvalidArgument(
-            f"Could not compare masks: expected step= a whole number, got {step!r:.60}. Leave it "
-            f"out for the last record of each run."
-        )
+    check_step(step, "compare masks")

@@ -39,15 +39,19 @@ class Named(Mapping[str, Thing]):
         self._root = root
 
     def __getitem__(self, name: str) -> Thing:
-        if name not in self._things:
-            name = resolve(name, self._things, self._kind, self._root)
-        return self._things[name]
+        return self._things[self._full(name)]
+
+    def _full(self, name: str) -> str:
+        if name in self._things:
+            return name
+        return resolve(name, self._things, self._kind, self._root)
 
     def chosen(self, names: Sequence[str] | None) -> list[Thing]:
         """The things with the given names, or unique ends of names, each once; None: all."""
         if names is None:
             return list(self.values())
-        return [self[name] for name in dict.fromkeys(names)]
+        found = dict.fromkeys(self._full(name) for name in names)
+        return [self._things[name] for name in found]
 
     def __contains__(self, name: object) -> bool:
         return name in self._things

@@ -13,6 +13,7 @@ from tb_pastnet.core import statistics
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import NAMES, STATE, THRESHOLD, VIOLATED, States
 from tb_pastnet.core.channel_states import relative_delta as delta_codes
+from tb_pastnet.core.checks import check_step
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.format import description
 from tb_pastnet.format.tags import MASKS
@@ -165,7 +166,11 @@ class Records:
 
         Args:
             step: any step; None: that of the last record, or 0 without records.
+
+        Raises:
+            InvalidArgument: `step` is no whole number of 64 bits.
         """
+        check_step(step, "read masks")
         if step is None:
             step = max(self._series().steps.tolist(), default=0)
         kept, trainable = (self._reader.mask_in_force(self._name, mask, step) for mask in MASKS)

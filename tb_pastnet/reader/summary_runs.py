@@ -72,7 +72,8 @@ def date(run: CatalogRun, reading: Reading) -> CatalogRun:
     variable = run.variables[thinnest(run)]
     series = make_series(run.parts[variable.id], reading[0], variable.channels, withheld=reading[1])
     axis = TimeAxis(series.steps, series.wall_times, series.learning_rates)
-    return replace(run, axis=axis, account=series.account, notes=series.notes)
+    # Not its notes: they are counted where the variable is read.
+    return replace(run, axis=axis, account=series.account)
 
 
 def _series(versions: Mapping[str, SeriesVersion]) -> dict[str, Series]:

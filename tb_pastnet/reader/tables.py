@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -60,17 +61,31 @@ def to_dataframe(columns: Columns) -> DataFrame:
     return pandas.DataFrame({name: _series(pandas, column) for name, column in columns.items()})
 
 
-def stacked(tables: Mapping[str, DataFrame], name: str) -> DataFrame:
-    """Puts tables of the same columns, at least one, below one another.
+def stacked(tables: Mapping[str, Columns], name: str) -> Columns:
+    """Puts tables of the same columns below one another; no columns without tables.
 
     A first column of this name identifies the table of each row.
     """
-    pandas = _pandas()
-    lengths = [len(frame) for frame in tables.values()]
-    joined = pandas.concat(list(tables.values()), ignore_index=True)
+    if not tables:
+        return {}
+    lengths = [max(map(len, table.values()), default=0) for table in tables.values()]
     origin = Labels(tuple(tables), np.repeat(np.arange(len(tables)), lengths))
-    joined.insert(0, name, _series(pandas, origin))
-    return joined
+    parts = list(tables.values())
+    joined = {column: _joined([part[column] for part in parts]) for column in parts[0]}
+    return {name: origin, **joined}
+
+
+def _joined(columns: Sequence[Any]) -> Column:
+    """Columns of one kind below one another."""
+    if not isinstance(columns[0], Labels):
+        return np.concatenate(columns)
+    names = tuple(dict.fromkeys(chain(*(column.names for column in columns))))
+    places = {name: place for place, name in enumerate(names)}
+    codes = [
+        np.array([places[name] for name in column.names], np.int32)[column.codes]
+        for column in columns
+    ]
+    return Labels(names, np.concatenate(codes))
 
 
 def _series(pandas: Any, column: Column) -> Any:

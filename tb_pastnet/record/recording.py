@@ -16,6 +16,7 @@ from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.files import base_name
+from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
@@ -35,6 +36,7 @@ Own = TypeVar("Own", bound="Recording")
 EXIT_TIMEOUT = 60.0
 """Seconds that the program waits at its end for a store."""
 
+_NO_STEP = "Could not make a record: expected a step from 0 to 2 ** 53, got another"
 _WENT_BACK = (
     "Step %s was recorded after step %s: records from there on are replaced, as after restoring a "
     "checkpoint. Count steps through all epochs, or call restart(step) where training goes back."
@@ -137,7 +139,7 @@ class Recording:
         """Call this after each update: it makes a record when one is due.
 
         Args:
-            step: the number of the update.
+            step: the number of the update, from 0 to 2 ** 53. Others are counted, and not recorded.
         """
         self.follow(step)
 
@@ -147,7 +149,11 @@ class Recording:
             self._failures.add("Could not make a record: the Recorder is closed, make a new one")
         if self._idle:
             return
-        self._schedule.now = step = int(step)
+        step = int(step)
+        if not 0 <= step <= MAX_STEP:
+            self._failures.add(_NO_STEP)
+            return
+        self._schedule.now = step
         try:
             self._advance(step)
         finally:

@@ -219,3 +219,59 @@ def test_parquet_without_pyarrow_says_what_to_install(
     done = command("export", tmp_path, tmp_path / "out", "--format", "parquet")
     assert (done.code, (tmp_path / "out").exists()) == (2, False)
     assert 'Run: pip install "tb-pastnet[parquet]", or export csv or npz.' in done.error
+
+
+def test_a_layer_that_only_one_run_has_is_exported_of_that_run(tmp_path: Path) -> None:
+    files.write_run(tmp_path / "log", "a")
+    files.write_run(tmp_path / "log", "b", lineage=2, layers={"head": 2})
+    chosen = ("--tables", "channels", "--layer", "head")
+    tables = exported(tmp_path / "log", tmp_path / "out", "csv", *chosen)
+    assert {run for _, run, _ in tables} == {"b"}
+    done = command("export", tmp_path / "log", tmp_path / "no", *chosen[:2], "--layer", "nothing")
+    assert (done.code, (tmp_path / "no").exists()) == (2, False)
+    assert "Could not find layer 'nothing'" in done.error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mend"),
+    [
+        (["--layer", "head"], "--layer chooses tables of channels: write --tables channels"),
+        (["--format", "html", "--layer", "head"], "leave out --tables and --layer"),
+        (["--format", "html", "--tables", "runs"], "leave out --tables and --layer"),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    arguments: list[str], mend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command("export", tmp_path, tmp_path / "out", *arguments)
+    assert ended.value.code == 2
+    assert mend in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["csv", "html"])
+def test_a_store_is_no_place_for_an_export(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files.write_run(tmp_path / "log")
+    done = command("export", "log", "s3://bucket/out", "--format", form)
+    assert (done.code, [path.name for path in tmp_path.iterdir()]) == (2, ["log"])
+    assert "expected a path of this machine, got one in a store" in done.error
+    assert command("export", "log", f"file://{tmp_path}/out", "--format", form).code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "out"]
+
+
+@pytest.mark.parametrize("out", [".", "link"])
+def test_a_directory_that_is_there_stays_the_same(
+    out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.write_run(tmp_path / "log")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "link").symlink_to("here")
+    inode = (tmp_path / "here").stat().st_ino
+    target = Path() if out == "." else tmp_path / out
+    exported(tmp_path / "log", target, "csv")
+    assert (tmp_path / "here").stat().st_ino == inode
+    assert (tmp_path / "here" / "manifest.json").exists()

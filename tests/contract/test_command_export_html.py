@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import re
 from pathlib import Path
@@ -19,6 +20,7 @@ from tb_pastnet.serve.http.answers import NotModified
 from tb_pastnet.serve.http.parameters import Query
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes import ROUTES
+from tests import event_files as files
 from tests.commands import command
 from tests.contract.test_http_api import sample_log
 
@@ -99,3 +101,66 @@ def test_a_file_that_is_there_is_not_replaced(logdir: Path, tmp_path: Path) -> N
     assert done.code == 2
     assert "expected a new file" in done.error
     assert target.read_text() == "mine"
+
+
+def test_a_log_without_runs_is_a_page_too(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    assert set(answers_in(exported(tmp_path / "log", tmp_path / "none.html"))) == {"index?"}
+
+
+def test_more_runs_than_the_page_lists_are_refused(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tb_pastnet.cli.html_file.MOST_LISTED", 1)
+    done = command("export", logdir, tmp_path / "all.html", "--format", "html")
+    assert (done.code, [*tmp_path.iterdir()]) == (2, [])
+    assert "expected at most 1 in one file. Choose some with --run." in done.error
+
+
+def test_what_no_address_can_name_is_a_sentence(tmp_path: Path) -> None:
+    # Only a description can have half a surrogate pair, not a tag: nothing is recorded of it.
+    writer = files.LineageWriter(tmp_path / "log", layers={"half\ud800": 2})
+    writer.describe(0)
+    done = command("export", tmp_path / "log", tmp_path / "all.html", "--format", "html")
+    assert (done.code, [path.name for path in tmp_path.iterdir()]) == (2, ["log"])
+    assert done.error.startswith("Could not find the layer")
+
+
+def test_overlaps_of_all_runs_come_before_those_of_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(8):
+        files.write_run(tmp_path / "log", f"run{number}", range(1, 5), lineage=number + 1)
+    monkeypatch.setattr("tb_pastnet.cli.html_file.MOST_OF_DETAIL", 20_000)
+    found = answers_in(exported(tmp_path / "log", tmp_path / "all.html"))
+    kinds = [dict(parse_qsl(key.partition("?")[2])) for key in found if key.startswith("overlap?")]
+    assert {(kind["step"], kind["unit"], kind["mask"]) for kind in kinds} == {
+        (str(step), unit, mask)
+        for step in range(1, 5)
+        for unit in ("weights", "channels")
+        for mask in ("kept", "trainable")
+    }
+
+
+class Full(io.TextIOWrapper):
+    """A file on a disk with room for 100 characters."""
+
+    def write(self, text: str) -> int:
+        super().write(text[:100])
+        raise OSError(28, "No space left on device")
+
+
+def test_it_is_there_complete_or_not_at_all(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Path.open
+
+    def full(path: Path, mode: str, **more: Any) -> Any:
+        if mode == "x":
+            return Full(io.FileIO(path, mode), "utf-8")
+        return opened(path, mode, **more)
+
+    monkeypatch.setattr(Path, "open", full)
+    done = command("export", logdir, tmp_path / "all.html", "--format", "html")
+    assert (done.code, [*tmp_path.iterdir()]) == (2, [])
+    assert "got No space left on device" in done.error

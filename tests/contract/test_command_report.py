@@ -163,3 +163,35 @@ def test_a_log_of_summary_calls_is_reported(tmp_path: Path) -> None:
     done = command("report", tmp_path, "--fail-on", "unfinished")
     assert (done.code, done.error) == (0, "")
     assert "3 records, steps 0 to 2; written by tf.summary" in done.out
+
+
+def test_only_bytes_of_a_run_are_counted_as_its_own(tmp_path: Path) -> None:
+    created = {"created": files.CREATED}
+    first = files.LineageWriter(tmp_path, "a", ordinal=1, lineage=7, first_step=0, **created)
+    second = files.LineageWriter(tmp_path, "a", ordinal=2, lineage=3, first_step=1, **created)
+    for writer, step in ((first, 0), (second, 1), (first, 2), (second, 3), (second, 5)):
+        writer.describe(writer.first_step)
+        writer.records([step])
+    own = tmp_path / "a" / "events.out.tfevents.1700000000.host"
+    own.write_bytes(files.frame(files.scalar_event("loss", 1, 0.5)) * 100)
+    told = {run["name"]: run["bytes"] for run in command("report", tmp_path, "--json").json["runs"]}
+    assert told == {
+        "a": first.path.stat().st_size,
+        "a (2)": second.path.stat().st_size,
+    }
+
+
+def test_what_cant_be_opened_is_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files.write_run(tmp_path, "a")
+    files.write_run(tmp_path, "b", lineage=2)
+    opened = Path.open
+
+    def refuse(path: Path, *arguments: object, **more: object) -> object:
+        if path.is_relative_to(tmp_path / "b"):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", refuse)
+    done = command("report", tmp_path, "--fail-on", "unreadable")
+    assert (done.code, done.error) == (1, "failed: files and directories that can't be opened: 1\n")
+    assert command("report", tmp_path, "--fail-on", "violations").code == 0

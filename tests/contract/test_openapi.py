@@ -95,7 +95,7 @@ def test_its_limits_are_those_of_the_code() -> None:
         for name, one in DOCUMENT["components"]["parameters"].items()
     }  # fmt: skip
     for name in ("first", "last", "since", "step", "at", "some_at"):
-        assert schemas[name]["maximum"] == -schemas[name]["minimum"] == parameters.MOST_STEP
+        assert schemas[name]["maximum"] == -schemas[name]["minimum"] == parameters.MAX_STEP
     assert schemas["cols"]["maximum"] == parameters.MOST_COLUMNS
     assert schemas["cols"]["default"] == parameters.COLUMNS
     assert schemas["count"] == {

@@ -13,7 +13,7 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Series, encode_series
 from tests import event_files as files
 from tests.both_loaders import in_both
-from tests.tensorboards import Board
+from tests.tensorboards import Board, board
 
 
 def own_event(tag: str, step: int, channels: int, value: int) -> bytes:
@@ -104,3 +104,19 @@ def test_a_message_of_several_records_is_shown_too(tmp_path: Path) -> None:
     assert (account["offered"], account["shown"]) == (3, 3)
     assert shown == [3, 4, 7]
     assert walls == f"[nan, nan, {files.CREATED}.0]"
+
+
+def test_a_damaged_record_is_noted_once(tmp_path: Path) -> None:
+    write_own(tmp_path, "own", [0, 1, 2])
+    (path,) = tmp_path.rglob("*tfevents*")
+    data = bytearray(path.read_bytes())
+    # Of the first record of the bias, the thinnest variable: the run's steps are read from it.
+    data[data.index(b"PAST", data.index(b"dense0/bias")) + 40] ^= 1
+    path.write_bytes(data)
+
+    def look(here: Board) -> Any:
+        assert here.json("/index")["runs"][0]["account"]["unreadable"] == 1
+        return here.json("/violations", run="own")["notes"]
+
+    with board(tmp_path, "fast") as here:
+        assert [note["count"] for note in look(here)] == [1]

@@ -14,6 +14,7 @@ from werkzeug.datastructures import MultiDict
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.format.description import LayerEntry, VariableEntry
+from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.figures import StepSpan
 from tb_pastnet.reader.series_source import RequestContext
@@ -24,8 +25,6 @@ Arguments = MultiDict[str, str]
 
 MOST_COLUMNS = 4096
 COLUMNS = 256
-MOST_STEP = 10**15
-"""The largest step that a request may name."""
 FEWEST_RUNS, MOST_RUNS = 2, 32
 MOST_LISTED = 256
 """Runs whose findings one request may ask for."""
@@ -79,7 +78,7 @@ class Query:
 
     def step(self, name: str) -> int | None:
         """A step; None if it is left out."""
-        return self.integer(name, least=-MOST_STEP, most=MOST_STEP)
+        return self.integer(name, least=-MAX_STEP, most=MAX_STEP)
 
     def span(self) -> StepSpan:
         """The steps `first` and `last`, both included; None if one is left out."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ import tb_pastnet
 from tb_pastnet import __main__ as program
 from tb_pastnet.cli.main import COMMANDS, main
 from tests.commands import command
+from tests.event_files import write_run
 from tools.steps import ROOT
 
 
@@ -62,3 +66,25 @@ def test_only_options_of_the_command_are_suggested(capsys):
     with pytest.raises(SystemExit, match=r"^2$"):
         command("export", "runs", "out", "--tabels", "runs")
     assert "Write --tables" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("into", "code", "said"),
+    [
+        ("> /dev/full", 2, "Could not print the result: expected a place for it, got No space"),
+        ("| true; exit ${PIPESTATUS[0]}", 141, ""),
+    ],
+    ids=["full", "closed"],
+)
+def test_a_result_that_nobody_gets_is_neither_found_nor_a_traceback(into, code, said, tmp_path):
+    if not Path("/dev/full").exists():
+        pytest.skip("only Linux has a device that is always full")
+    for run in range(40):
+        write_run(tmp_path, f"run{run}", range(1, 3), lineage=run + 1)
+    program = f"sleep 0.2; {sys.executable} -m tb_pastnet report {tmp_path}"
+    done = subprocess.run(
+        ["bash", "-c", f"({program}) {into}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == bool(said)

@@ -139,7 +139,7 @@ def test_what_is_no_directory_is_refused(tmp_path: Path, name: str, got: str) ->
         find_runs(tmp_path / name)
 
 
-def test_a_directory_that_cant_be_listed_is_left_out(
+def test_a_directory_that_cant_be_listed_stands_for_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touch(tmp_path / "a" / NAME)
@@ -148,8 +148,11 @@ def test_a_directory_that_cant_be_listed_is_left_out(
 
     def refuse(path: bytes) -> object:
         if os.fsencode(path).endswith(b"/a"):
-            raise PermissionError(13, "Permission denied")
+            raise error
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
+    error: OSError = PermissionError(13, "Permission denied")
+    assert find_runs(tmp_path) == {"a": (tmp_path / "a",), "b": (tmp_path / "b" / NAME,)}
+    error = FileNotFoundError(2, "deleted in the meantime")
     assert list(find_runs(tmp_path)) == ["b"]

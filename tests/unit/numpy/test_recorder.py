@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -155,3 +157,12 @@ def test_channel_axes_are_corrected_by_name(tmp_path):
     with Recorder(tmp_path, Perceptron().weights, every=1, channel_axis=axes) as recorder:
         recorder.record(1)
     assert only_run(tmp_path).variables["out/kernel"].norm.shape == (1, 5)
+
+
+def test_a_step_that_no_log_can_hold_is_counted_and_never_raised(tmp_path, caplog):
+    with Recorder(tmp_path, Perceptron().weights, every=1) as recorder:
+        for step in (-1, 1, 2**53, 2**53 + 1, time.time_ns()):
+            recorder.record(step)
+    assert only_run(tmp_path).steps.tolist() == [1, 2**53]
+    (line,) = [line for line in caplog.messages if "a step from 0 to 2 ** 53" in line]
+    assert line.startswith("Could not make a record")

@@ -106,6 +106,9 @@ def test_runs_of_other_networks_and_records_of_none_stand_in_one_table(
 ) -> None:
     files.write_run(tmp_path, "a", steps=range(1, 4))
     files.write_run(tmp_path, "b", steps=range(1, 3), layers={"head": 2}, lineage=2)
+    layer = pastnet.read(tmp_path).to_dataframe()["layer"]
+    assert list(layer.cat.categories) == ["conv1", "block/conv2", "head"]
+    assert layer.tolist() == ["conv1", "block/conv2"] * 3 + ["head"] * 2
     files.LineageWriter(tmp_path, "c", lineage=3).describe(0)
     log = pastnet.read(tmp_path)
     found = log.to_dataframe()

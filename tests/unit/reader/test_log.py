@@ -111,7 +111,10 @@ def test_what_concerns_no_single_run_is_a_warning(
 
     monkeypatch.setattr(Path, "open", refuse)
     log = pastnet.read(tmp_path)
-    assert (list(log.runs), log.warnings) == (["a"], ("Files that can't be opened: 1",))
+    assert (list(log.runs), log.warnings) == (
+        ["a"],
+        ("Files and directories that can't be opened: 1",),
+    )
 
 
 def test_it_needs_neither_tensorflow_nor_pandas(tmp_path: Path) -> None:

@@ -187,7 +187,10 @@ def test_an_overview_of_the_latest_records_needs_some(tmp_path: Path) -> None:
     assert repr(run.overview(latest=99)) == "Overview(30 records of 2 layers)"
     with pytest.raises(
         InvalidArgument,
-        match=r"Could not make an overview of 'a': expected at least 1 as latest, got 0\. "
+        match=r"Could not make an overview of 'a': expected latest= a whole number from 1 on, got 0\. "
         r"Leave it out for all records\.",
     ):
         run.overview(latest=0)
+    for latest in (2.0, "3", True):
+        with pytest.raises(InvalidArgument, match="expected latest= a whole number"):
+            run.overview(latest=latest)  # type: ignore[arg-type]

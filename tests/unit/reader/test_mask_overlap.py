@@ -97,7 +97,8 @@ def test_wrong_arguments_are_errors() -> None:
     for given, text in (
         ({"unit": "weight"}, "expected unit= 'weights' or 'channels', got 'weight'. Leave it out"),
         ({"kind": []}, r"expected kind= 'kept' or 'trainable', got \[\]. Leave it out for 'kept'"),
-        ({"step": 2.5}, "expected step= a whole number, got 2.5. Leave it out for the last record"),
+        ({"step": 2**63}, "expected step= a whole number of 64 bits, got 9223372036854775808"),
+        ({"step": 2.5}, "expected step= a whole number of 64 bits, got 2.5. Leave it out for"),
     ):
         with pytest.raises(InvalidArgument, match=f"Could not compare masks: {text}"):
             log.overlap("dense", "ticket", **given)  # type: ignore[arg-type]

@@ -42,3 +42,7 @@ def test_it_shows_its_names() -> None:
     assert repr(Named({"a\n\x1b[31m": 1}, "run", "")) == r"1 run: 'a\n\x1b[31m'"
     many = Named(dict.fromkeys(map(str, range(2000))), "layer", "")
     assert repr(many) == f"2,000 layers: {', '.join(repr(str(n)) for n in range(12))}, …"
+
+
+def test_what_is_chosen_twice_by_other_names_is_there_once() -> None:
+    assert LAYERS.chosen(["conv1", "head", "block/conv1", "head"]) == [1, 4]

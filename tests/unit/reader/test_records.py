@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.reader.records import Layer
 from tests import event_files as files
 
@@ -148,6 +150,15 @@ def test_what_became_of_its_records_is_told(tmp_path: Path) -> None:
     account = layer.account
     assert (account.offered, account.shown, account.thinned, account.unreadable) == (34, 30, 3, 1)
     assert layer.notes == {"Records that tb_pastnet did not write, under its name": 1}
+
+
+@pytest.mark.parametrize("step", ["3", 1.5, True, [1, 2], 2**63, -(2**63) - 1])
+def test_only_a_step_has_masks(step: Any, tmp_path: Path) -> None:
+    layer = pastnet.read(files.write_run(tmp_path).logdir).runs["a"].layers["conv1"]
+    with pytest.raises(
+        InvalidArgument, match="Could not read masks: expected step= a whole number"
+    ):
+        layer.masks(step)
 
 
 def test_a_layer_without_records_is_empty(tmp_path: Path) -> None:
