@@ -33,7 +33,6 @@ Counts = npt.NDArray[np.int32]
 
 _LARGEST = np.finfo(np.float32).max
 _ZERO = np.float32(0)
-_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 # Sums may be added in any order: several can be added at once. Nothing else is relaxed: NaN and
 # infinity stay distinct from numbers.
@@ -176,25 +175,3 @@ def rows(
         _add(out, member, channel, first, second, third, largest)
         out[CHANGED, member, channel] += changed
         out[NONFINITE, member, channel] += nonfinite
-
-
-@_compiled("(float64[:, ::1], f8, float32[:, ::1])")
-def finish(sums: Rows, elements: float, result: Floats) -> bool:  # pragma: no cover  compiled
-    """Makes statistics of sums over so many elements each; both are (VALUE_ROWS, channels).
-
-    Returns whether float32 holds all of them: the norm of the largest values doesn't fit.
-    """
-    fits = True
-    for row in range(DELTA_NORM + 1):
-        for channel in range(sums.shape[1]):
-            norm = np.sqrt(sums[row, channel])
-            fits &= norm <= _LARGEST
-            result[row, channel] = norm
-    for channel in range(sums.shape[1]):
-        result[DELTA_MAX, channel] = sums[DELTA_MAX, channel]
-        changed = sums[CHANGED, channel]
-        # A share is 1 only where it is exactly that.
-        share = np.float32(changed / elements)
-        result[CHANGED, channel] = share if changed == elements else min(share, _BELOW_ONE)
-        result[NONFINITE, channel] = sums[NONFINITE, channel]
-    return fits

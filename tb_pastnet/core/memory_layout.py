@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.statistics import DELTA_MAX, VALUE_ROWS
+from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, VALUE_ROWS
 
 LONGEST_PERIOD = 4096
 """At most this many sums are kept side by side; beyond that, each row is summed by itself."""
@@ -22,6 +22,9 @@ WIDTH = 128
 Values = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float64]
 Cut = tuple[slice, slice]
+
+_LARGEST = np.finfo(np.float32).max
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 
 @dataclass(frozen=True)
@@ -119,3 +122,19 @@ def united(parts: Sequence[Rows]) -> Rows:
         total = total + part
         total[DELTA_MAX] = largest
     return total
+
+
+def finished(sums: Rows, elements: npt.NDArray[np.int64]) -> npt.NDArray[np.floating]:
+    """Makes statistics of sums over so many elements each, (VALUE_ROWS, channels); spoils them.
+
+    They are float32, unless the norm of the largest values doesn't fit.
+    """
+    norms = sums[: DELTA_NORM + 1]
+    np.sqrt(norms, out=norms)
+    sums[CHANGED] /= elements
+    if not (norms <= _LARGEST).all():
+        return sums
+    result = sums.astype(np.float32)
+    # A share is 1 only where it is exactly that.
+    np.minimum(result[CHANGED], _BELOW_ONE, out=result[CHANGED], where=sums[CHANGED] < 1)
+    return result

@@ -8,13 +8,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NONFINITE, VALUE_ROWS
+from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, NONFINITE, VALUE_ROWS
 
 BLOCK = 1 << 15
 """Elements of a block: in float64 they take 256 KiB."""
-
-_LARGEST = float(np.finfo(np.float32).max)
-_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float64]
@@ -65,17 +62,6 @@ def rows(
                 add.at(total, numbers[cut[0]], reduced[row])
             if replace:
                 past[cut] = current[cut]
-
-
-def finish(sums: Rows, elements: float, result: Floats) -> bool:
-    """See `core.kernels`."""
-    norms = np.sqrt(sums[: DELTA_NORM + 1])
-    with np.errstate(over="ignore"):
-        result[...] = sums
-        result[: DELTA_NORM + 1] = norms
-    share = (sums[CHANGED] / elements).astype(np.float32)
-    result[CHANGED] = np.where(sums[CHANGED] == elements, share, np.minimum(share, _BELOW_ONE))
-    return bool((norms <= _LARGEST).all())
 
 
 def _reduced(current: Floats, past: Floats) -> Rows:

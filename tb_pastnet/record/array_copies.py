@@ -16,9 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.memory_layout import Cut, MemoryLayout, Rows, Values, layout_of, united
+from tb_pastnet.core.memory_layout import (
+    Cut,
+    MemoryLayout,
+    Rows,
+    Values,
+    finished,
+    layout_of,
+    united,
+)
 from tb_pastnet.core.parallel import processors, together
-from tb_pastnet.core.statistics import CHANGED, DELTA_NORM
+from tb_pastnet.core.statistics import VALUE_ROWS
 
 _PIECE = 1 << 18
 """The number of elements that is worth another thread."""
@@ -43,6 +51,11 @@ class ArrayCopies:
         kernels: ModuleType,
     ) -> None:
         self._axes = [axis for axis, _ in axes]
+        # Of each channel of all.
+        self._elements = np.repeat(
+            [axis.elements for axis in self._axes],
+            [axis.channels * members for axis, members in axes],
+        )
         layouts = [layout_of(axis, members) for axis, members in axes]
         self._layouts = [layout for layout in layouts if layout is not None]
         if len(self._layouts) < len(layouts):
@@ -80,11 +93,8 @@ class ArrayCopies:
         parts: list[list[Rows]] = [[] for _ in self._axes]
         for (number, _), rows in zip(self._cuts, self._each(measure), strict=True):
             parts[number].append(rows)
-        results = [
-            self._finished(united(own), axis.elements)
-            for own, axis in zip(parts, self._axes, strict=True)
-        ]
-        return np.concatenate(results, axis=1)
+        sums = np.concatenate([united(own).reshape(VALUE_ROWS, -1) for own in parts], axis=1)
+        return finished(sums, self._elements)
 
     def past(self) -> list[Values]:
         """The past values: an array for each member of each array."""
@@ -102,16 +112,6 @@ class ArrayCopies:
         actions = [partial(action, *cut) for cut in self._cuts]
         large = len(self._cuts) > len(self._axes)
         return together(actions) if large else [action() for action in actions]
-
-    def _finished(self, rows: Rows, elements: int) -> Floats:
-        """From sums to statistics, (6, all channels), float32 if the largest norm fits."""
-        rows = rows.reshape(len(rows), -1)
-        result = np.empty(rows.shape, np.float32)
-        if self._kernels.finish(rows, elements, result):
-            return result
-        np.sqrt(rows[: DELTA_NORM + 1], out=rows[: DELTA_NORM + 1])
-        rows[CHANGED] /= elements
-        return rows
 
 
 def _parts(layout: MemoryLayout) -> int:

@@ -12,10 +12,11 @@ from tb_pastnet.core.memory_layout import (
     LONGEST_PERIOD,
     Contiguous,
     Interleaved,
+    finished,
     layout_of,
     united,
 )
-from tb_pastnet.core.statistics import DELTA_MAX, NORM, VALUE_ROWS
+from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, NORM, VALUE_ROWS
 
 ODD = np.array([0.0, -0.0, 1.5, -2.0, 3e38, 1e-40, np.nan, np.inf, -np.inf], np.float32).tolist()
 
@@ -128,3 +129,14 @@ def test_the_largest_of_the_parts_is_the_largest_of_all():
     both = united([first, second])
     assert both[DELTA_MAX].tolist() == [[3.0, 3.0]]
     assert both[NORM].tolist() == [[4.0, 4.0]]
+
+
+@pytest.mark.parametrize("largest", [1.0, 1e39], ids=["fits", "overflows"])
+def test_norms_are_roots_and_a_share_below_one_stays_below(largest):
+    sums = np.full((VALUE_ROWS, 3), largest**2)
+    sums[DELTA_MAX] = [0, 1.5, 3e38]
+    sums[CHANGED] = [0, (1 << 25) - 1, 1 << 25]
+    result = finished(sums, np.full(3, 1 << 25))
+    assert result.dtype == (np.float32 if largest == 1 else np.float64)
+    np.testing.assert_array_equal(result[NORM], largest)
+    assert result[CHANGED, 0] == 0 < result[CHANGED, 1] < 1 == result[CHANGED, 2]
