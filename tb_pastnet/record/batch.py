@@ -60,7 +60,7 @@ class Record(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The place of a weight's channels among all; `zeros`: channels of zeros count as pruned."""
+    """The place of a weight's channels among all; in a `kernel`, those of zeros count as pruned."""
 
     variable: str
     start: int

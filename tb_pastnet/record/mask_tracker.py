@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.batch import spans_of
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.masks.mask_table import MaskTable, masks_of, version_of
@@ -47,10 +47,9 @@ class MaskTracker:
         self._owned = [own for weight in weights if (own := weight.masks()) is not None]
         self._version: tuple[int, ...] | None = None
         self._handed_masks: dict[tuple[str, str], bytes] = {}
-        starts = np.cumsum([0, *(weight.axis.channels for weight in self._weights)])
-        self._spans = [slice(a, b) for a, b in pairwise(starts.tolist())]
-        self._kept = np.ones(starts[-1], np.float32)
-        self._free = np.ones(starts[-1], np.float32)
+        self._spans = [slice(span.start, span.stop) for span in spans_of(self._weights)]
+        self._kept = np.ones(self._spans[-1].stop, np.float32)
+        self._free = np.ones_like(self._kept)
 
     @property
     def origin(self) -> str:

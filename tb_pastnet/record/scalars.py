@@ -14,7 +14,7 @@ from tb_pastnet.core.channel_states import LatestStates
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import quantize_statistics
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.batch import Record
+from tb_pastnet.record.batch import Record, spans_of
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.weight import Network, Weight
 
@@ -35,20 +35,17 @@ class Scalars:
     def __init__(self, log: LogFunction, network: Network[Weight], failures: Failures) -> None:
         self._log = log
         self._failures = failures
-        places = {weight.name: place for place, weight in enumerate(network.weights)}
-        mains = [places[layer.main] for layer in network.layers]
-        widths = np.array([weight.axis.channels for weight in network.weights], np.int64)
-        starts = np.cumsum(widths) - widths
-        spans = [np.arange(starts[main], starts[main] + widths[main]) for main in mains]
-        self._channels = np.concatenate(spans)
+        spans = {span.variable: span for span in spans_of(network.weights)}
+        mains = [spans[layer.main] for layer in network.layers]
+        self._channels = np.concatenate([np.arange(main.start, main.stop) for main in mains])
         self._layers = [layer.id for layer in network.layers]
-        self._widths = widths[mains]
+        self._widths = np.array([main.stop - main.start for main in mains])
         self._starts = np.cumsum(self._widths) - self._widths
-        weights = [network.weights[main] for main in mains]
+        follows = {weight.name: weight.text.follows for weight in network.weights}
         self._states = LatestStates(
             self._widths,
-            np.array([weight.role == "kernel" for weight in weights]),
-            np.array([weight.text.follows for weight in weights]),
+            np.array([main.kernel for main in mains]),
+            np.array([follows[main.variable] for main in mains]),
         )
         self._occurred = np.zeros((len(_SHARES), len(mains)), bool)
 

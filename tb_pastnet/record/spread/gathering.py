@@ -24,6 +24,7 @@ from tb_pastnet.core.statistics import (
 )
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import STOP
+from tb_pastnet.record.batch import spans_of
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.source import ArraySource, Floats
@@ -56,11 +57,7 @@ class SpreadMeasures:
         self._network, self._own, self._ranks = network, own, ranks
         self._schedule, self.audited, self._failures = schedule, audited, failures
         self._settle = settle
-        # The first channel of each weight among those of all.
-        begins, count = {}, 0
-        for weight in network.weights:
-            begins[weight.name] = count
-            count += weight.axis.channels
+        begins = {span.variable: span.start for span in spans_of(network.weights)}
         self._numbers = np.concatenate(
             [begins[name] + part.channels for name, part in parts.items()]
         )
