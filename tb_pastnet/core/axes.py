@@ -154,6 +154,11 @@ class ChannelAxis:
         rest = tuple(axis for axis in range(len(self.view)) if axis not in self.axes)
         return self.axes + rest
 
+    def own_axis(self, axis: int) -> int:
+        """The axis of the variable itself that an axis of `view` is, or is a part of."""
+        first, last = self.joined
+        return axis if axis <= first else max(first, axis - (last - first))
+
     def split(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """A variable's values as (channels, elements); InvalidArgument if their size differs."""
         if values.size != math.prod(self.view):

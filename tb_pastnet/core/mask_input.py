@@ -7,6 +7,7 @@ prune.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.errors import InvalidArgument
 
 Mask = npt.NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
 
 
 def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) -> Mask:
@@ -79,13 +81,11 @@ def channel_mask(channels: npt.ArrayLike, axis: ChannelAxis, name: str) -> Mask:
 
 def reduction_axes(axis: ChannelAxis) -> tuple[int, ...]:
     """The axes of a variable that don't number its channels: those that an output sums over."""
-    first, last = axis.joined
-    # Of the variable, in which joined axes are one.
-    numbering = {a if a <= first else max(first, a - (last - first)) for a in axis.axes}
+    numbering = set(map(axis.own_axis, axis.axes))
     return tuple(a for a in range(len(axis.shape)) if a not in numbering)
 
 
-def spread(channels: Mask, axis: ChannelAxis) -> Mask:
+def spread(channels: npt.NDArray[T], axis: ChannelAxis) -> npt.NDArray[T]:
     """Spreads a value per channel over its weights: (channels,) to the variable's shape."""
     rows = np.repeat(channels, axis.elements).reshape([axis.view[a] for a in axis.order])
     return rows.transpose(np.argsort(axis.order)).reshape(axis.shape)

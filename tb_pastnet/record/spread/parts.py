@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis
+from tb_pastnet.core.mask_input import spread
 from tb_pastnet.record.source import Ints
 
 
@@ -64,16 +64,7 @@ def part_of(weight: Any, shape: tuple[int, ...], cut: tuple[int, int] | None) ->
 
 def _numbered(axis: ChannelAxis) -> tuple[tuple[int, ...], Ints]:
     """The axes of the array itself that number channels, and the channel of each place on them."""
-    first, last = axis.joined
-
-    def own(place: int) -> int:
-        return place if place < first else max(first, place - last + first)
-
-    axes = {own(place) for place in axis.axes}
+    axes = sorted(set(map(axis.own_axis, axis.axes)))
     # The same array with a single element on each other axis.
-    view = tuple(size if own(place) in axes else 1 for place, size in enumerate(axis.view))
-    thin = replace(axis, view=view)
-    places = thin.split(np.arange(prod(view)).reshape(thin.shape))
-    numbers = np.empty(prod(view), np.intp)
-    numbers[places] = np.arange(axis.channels)[:, None]
-    return tuple(sorted(axes)), numbers.reshape(thin.shape)
+    view = (size if axis.own_axis(n) in axes else 1 for n, size in enumerate(axis.view))
+    return tuple(axes), spread(np.arange(axis.channels), replace(axis, view=tuple(view)))
