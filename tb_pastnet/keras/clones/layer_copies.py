@@ -247,17 +247,16 @@ def _inputs(part: SymbolicPart) -> Any:
 
 
 def _input(tensor: keras.KerasTensor, name: str | None = None) -> keras.KerasTensor:
-    call = origin(tensor)
-    operation = None if call is None else call.operation
-    settings: dict[str, Any] = {"optional": True} if getattr(operation, "optional", False) else {}
-    if getattr(tensor, "ragged", False):
-        settings["ragged"] = True
+    operation = getattr(origin(tensor), "operation", None)
+    # Older versions of Keras don't take it.
+    ragged = {"ragged": True} if getattr(tensor, "ragged", False) else {}
     return keras.Input(
         batch_shape=tensor.shape,
         dtype=tensor.dtype,
         sparse=tensor.sparse,
         name=name or tensor.name,
-        **settings,
+        optional=getattr(operation, "optional", False),
+        **ragged,
     )
 
 
