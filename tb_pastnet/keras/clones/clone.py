@@ -171,7 +171,7 @@ def _part_copied(inputs: Nest, outputs: Nest, name: str | None) -> Copied:
 
 def _model_copied(model: keras.layers.Layer, example: Nest, name: str | None) -> Copied:
     network = callable_network(model)
-    arguments = _arguments(model, example)
+    arguments = _arguments(model, example, network.inputs)
     copies = LayerCopies()
     copy = copies.operation(model)
     if name is not None:
@@ -203,14 +203,12 @@ def _finished(copied: Copied, weights: str, initializer: Initializer | None) -> 
     return networks[1]
 
 
-def _arguments(model: keras.layers.Layer, example: Nest) -> Arguments:
-    """The arguments for tracing a model."""
+def _arguments(model: keras.layers.Layer, example: Nest, known: Arguments | None) -> Arguments:
+    """The arguments for tracing a model, which may be known."""
     if example is not None:
         return (example if isinstance(example, tuple) else (example,)), {}
-    if isinstance(model, keras.Function):
-        return specs_of(model.input)
-    if getattr(model, "inputs", None):
-        return specs_of(model.inputs[0])
+    if known is not None:
+        return known
 
     def spec(shape: Sequence[int | None]) -> tf.TensorSpec:
         # It was built with shapes; the dtype is its compute dtype.

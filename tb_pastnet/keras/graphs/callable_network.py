@@ -113,12 +113,11 @@ def variable_entry(variable: tf.Variable, holder: keras.Variable | tf.Variable =
 
 
 def _specs(model: keras.layers.Layer) -> Arguments | None:
-    inputs = getattr(model, "inputs", None)
-    if not inputs:
-        return None
+    if isinstance(model, keras.Function):
+        return specs_of(model.input)
     # A Sequential has one input, and no `input` before it is called.
-    by_name = isinstance(model, keras.Function) and isinstance(model.input, Mapping)
-    return specs_of(inputs[0] if len(inputs) == 1 and not by_name else model.input)
+    inputs = getattr(model, "inputs", None)
+    return specs_of(inputs[0]) if inputs else None
 
 
 def specs_of(tensors: Nest) -> Arguments:
