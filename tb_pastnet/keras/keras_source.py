@@ -22,11 +22,11 @@ from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.strategies import workers, writes
 from tb_pastnet.record.array_copies import ArrayCopies
 from tb_pastnet.record.numba_switch import numba_kernels
-from tb_pastnet.record.source import Floats, Source, channel_order, in_order
+from tb_pastnet.record.source import PartedSource
 from tb_pastnet.record.weight import Array, Network
 
 
-class KerasSource(Source):
+class KerasSource(PartedSource):
     """A network of TensorFlow; past copies are next to its variables."""
 
     packages = ("tensorflow", "tensorflow-cpu", "keras")
@@ -41,22 +41,19 @@ class KerasSource(Source):
         super().__init__(network)
         self._rate = rate
         self._flags = TrainableFlags([weight.found for weight in network.weights])
-        axes = [weight.axis for weight in network.weights]
-        every = stacks([weight.variable for weight in network.weights], axes)
+        weights = network.weights
+        every = stacks([each.variable for each in weights], [each.axis for each in weights])
         fused = fitting(every) if runner is EAGER else []
         taken = {stack.members for stack in fused}
         rest = [stack for stack in every if stack.members not in taken]
-        members = [member for stack in (*fused, *rest) for member in stack.members]
-        # The place of each weight among those of the stacks, and of each of its channels.
-        self._places = np.argsort(members)
-        self._order = channel_order(axes, members)
+        self._arrange([member for stack in (*fused, *rest) for member in stack.members])
         # A rate that may be read with the weights; a graph's is read by its own operation.
         self._beside = rate if isinstance(rate, LearningRate) else LearningRate()
         self._fused = fused
         self._read = reading(fused, self._beside)
         self._values: list[Array] | None = None
-        self._copies: list[list[ArrayCopies | TensorCopies]] = []
-        for _ in range(copies):
+        self._copies: dict[int, list[ArrayCopies | TensorCopies]] = {}
+        for number in range(copies):
             parts: list[ArrayCopies | TensorCopies] = []
             if fused:
                 parts.append(fused_copies(fused, self._look))
@@ -64,7 +61,7 @@ class KerasSource(Source):
                 # Reading the rate once is enough.
                 own = LearningRate() if fused else self._beside
                 parts.append(TensorCopies(rest, runner, own))
-            self._copies.append(parts)
+            self._copies[number] = parts
         self.release()
 
     @property
@@ -121,16 +118,6 @@ class KerasSource(Source):
                 stack.members, values.reshape(-1, *stack.axis.shape), strict=True
             )
         }
-
-    def past(self, number: int) -> Sequence[Any]:
-        """See `Source`: tensors or arrays. Later copies leave them as they are."""
-        values = [value for part in self._copies[number] for value in part.past()]
-        return [values[place] for place in self._places]
-
-    def compare(self, number: int, *, replace: bool = False) -> Floats:
-        """See `Source`."""
-        parts = [part.compare(replace=replace) for part in self._copies[number]]
-        return in_order(parts, self._order)
 
 
 def fitting(every: Sequence[Stack]) -> list[Stack]:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import plain_kernels
-from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.statistics import (
     KEPT,
@@ -105,7 +104,40 @@ class Source(ABC):
         """
 
 
-class ArraySource(Source):
+class PartedSource(Source):
+    """Past copies in parts, by number: `members` are the weights of the parts, one after another.
+
+    A part has `take`, `compare` and `past`, as `ArrayCopies` has.
+    """
+
+    _copies: dict[int, list[Any]]
+
+    def _arrange(self, members: Sequence[int]) -> None:
+        channels = [self.network.weights[member].axis.channels for member in members]
+        spans = np.split(np.arange(sum(channels)), np.cumsum(channels)[:-1])
+        # The place of each weight among those of the parts, and of each of its channels.
+        self._places = np.argsort(members)
+        self._order = np.concatenate([spans[place] for place in self._places])
+
+    def past(self, number: int) -> Sequence[Any]:
+        """See `Source`. Later copies leave them as they are."""
+        values = [value for part in self._copies[number] for value in part.past()]
+        return [values[place] for place in self._places]
+
+    def compare(self, number: int, *, replace: bool = False) -> Floats:
+        """See `Source`."""
+        parts = [part.compare(replace=replace) for part in self._copies[number]]
+        stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        result = np.empty((len(STATISTICS), len(self._order)), stacked.dtype)
+        # With mode "clip", NumPy writes in place.
+        np.take(stacked, self._order, axis=1, out=result[:VALUE_ROWS], mode="clip")
+        # What isn't measured here has no data.
+        result[VALUE_ROWS:] = np.nan
+        result[[KEPT, TRAINABLE]] = 1
+        return result
+
+
+class ArraySource(PartedSource):
     """Past copies and statistics of weights in this machine's memory.
 
     Weights of float32 or less are measured in one pass, small ones of one shape together, by numba
@@ -131,8 +163,7 @@ class ArraySource(Source):
             [network.weights[number] for number in stack] for stack in stacks.values()
         ]
         self._rest = [network.weights[number] for number in rest]
-        self._places = np.argsort(members)
-        self._order = channel_order([weight.axis for weight in network.weights], members)
+        self._arrange(members)
         self._copies: dict[int, list[ArrayCopies | PlainCopies]] = {}
         self.copy(0)
 
@@ -145,16 +176,6 @@ class ArraySource(Source):
             return
         for part in self._copies[number]:
             part.take()
-
-    def past(self, number: int) -> Sequence[Any]:
-        """See `Source`."""
-        values = [value for part in self._copies[number] for value in part.past()]
-        return [values[place] for place in self._places]
-
-    def compare(self, number: int, *, replace: bool = False) -> Floats:
-        """See `Source`."""
-        parts = [part.compare(replace=replace) for part in self._copies[number]]
-        return in_order(parts, self._order)
 
     def _new_copies(self) -> list[ArrayCopies | PlainCopies]:
         parts: list[ArrayCopies | PlainCopies] = []
@@ -203,22 +224,3 @@ class PlainCopies:
     def past(self) -> list[Array]:
         """The past values. Later copies leave them as they are."""
         return list(self._past)
-
-
-def channel_order(axes: Sequence[ChannelAxis], members: Sequence[int]) -> Ints:
-    """The place of each channel of all weights if the weights are in the order of `members`."""
-    ends = np.cumsum([axes[member].channels for member in members])
-    spans = np.split(np.arange(ends[-1]), ends[:-1])
-    return np.concatenate([spans[place] for place in np.argsort(members)])
-
-
-def in_order(parts: Sequence[Floats], order: Ints) -> Floats:
-    """The result of `Source.compare`, from the rows that depend only on values."""
-    stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-    result = np.empty((len(STATISTICS), len(order)), stacked.dtype)
-    # With mode "clip", NumPy writes in place.
-    np.take(stacked, order, axis=1, out=result[:VALUE_ROWS], mode="clip")
-    # What isn't measured here has no data.
-    result[VALUE_ROWS:] = np.nan
-    result[[KEPT, TRAINABLE]] = 1
-    return result
