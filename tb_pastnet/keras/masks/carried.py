@@ -103,7 +103,7 @@ def _copied(masks: bytes, enforced: bool, function: Callable[..., Any], *argumen
     model = function(*arguments)
     state = Masks(model, enforce=enforced).state
     state.deserialize(masks)
-    state.settle()
+    state.registry.settle()
     return model
 
 

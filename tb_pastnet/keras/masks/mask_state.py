@@ -161,7 +161,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
     @property
     def resumed(self) -> Resumed | None:
         """The result of loading masks and held values; None if none were loaded."""
-        self.settle()
+        self.registry.settle()
         resumed: Resumed | None = self._hidden.resumed
         return resumed
 

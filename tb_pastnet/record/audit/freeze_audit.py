@@ -261,9 +261,9 @@ class Audit:
 
     def _follow(self, masks: MaskTable | None, trainable: Sequence[bool]) -> None:
         if masks is not None:
-            masks.settle()
+            masks.registry.settle()
             if self._observed is not masks:
-                masks.observed_by(self._masks_changed)
+                masks.registry.observed_by(self._masks_changed)
                 self._observed = masks
         first, begun = not self._held, []
         for weight, free in zip(self._source.weights, trainable, strict=True):

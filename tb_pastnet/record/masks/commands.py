@@ -60,7 +60,7 @@ class MaskCommands:
 
     @contextmanager
     def _at_once(self) -> Iterator[None]:
-        with self._own_context(), self.state.together():
+        with self._own_context(), self.state.registry.together():
             yield
 
     @answered

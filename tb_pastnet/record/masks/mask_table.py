@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -129,14 +129,19 @@ class MaskTable:
         self.origin = ""
 
     @property
+    def registry(self) -> MaskRegistry:
+        """The masks of all variables, in which this network's are."""
+        return self._contents.registry
+
+    @property
     def version(self) -> int:
         """Different after each change."""
-        return self._contents.registry.version
+        return self.registry.version
 
     @property
     def masked(self) -> Mapping[str, Any]:
         """The storages of weights that have masks, by name."""
-        of = self._contents.registry.of
+        of = self.registry.of
         found = ((name, of(weight.variable)) for name, weight in self.weights.items())
         return {name: storage for name, storage in found if storage is not None}
 
@@ -155,15 +160,15 @@ class MaskTable:
 
     def storage_of(self, variable: Any) -> Any:
         """The storage of a framework's variable, None if it has no masks."""
-        return self._contents.registry.of(variable)
+        return self.registry.of(variable)
 
     def storage_for(self, name: str) -> Any:
         """The storage of a weight, made if there is none."""
-        weight, contents = self.weights[name], self._contents
-        storage = contents.registry.of(weight.variable)
-        if storage is None and contents.store is not None:
-            storage = contents.store(weight)
-            contents.registry.add(storage)
+        weight, store = self.weights[name], self._contents.store
+        storage = self.storage_of(weight.variable)
+        if storage is None and store is not None:
+            storage = store(weight)
+            self.registry.add(storage)
         return storage
 
     def read(self, name: str) -> tuple[Mask, Mask]:
@@ -174,25 +179,13 @@ class MaskTable:
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a weight."""
-        self.settle()
+        self.registry.settle()
         self.storage_for(name).write(kept, trainable)
-        self._contents.registry.changed()
+        self.registry.changed()
 
     def keep_origin(self, find: Callable[[], str]) -> None:
         """Stores the origin with the masks, unless it is known."""
         self.origin = self.origin or find()
-
-    def settle(self) -> None:
-        """Takes over what was loaded in the meantime."""
-        self._contents.registry.settle()
-
-    def observed_by(self, observe: Callable[[], None]) -> None:
-        """Calls a bound method, kept weakly, at each change, before another step."""
-        self._contents.registry.observed_by(observe)
-
-    def together(self) -> AbstractContextManager[None]:
-        """A command, whose changes are notified once, at its end."""
-        return self._contents.registry.together()
 
 
 @dataclass

@@ -86,8 +86,7 @@ class SessionMasks(MaskTable):
     def __init__(self, weights: Sequence[TFWeight], site: GraphSession) -> None:
         trained = [weight for weight in weights if not weight.statistic]
         self.made = {weight.name: GraphVariableMasks(weight.variable, site) for weight in trained}
-        self._registry = MaskRegistry()
-        super().__init__(weights, self._registry, lambda weight: self.made[weight.name])
+        super().__init__(weights, MaskRegistry(), lambda weight: self.made[weight.name])
         self.site = site
         self._seen: Any = lambda: None
         self._closed = site.function(lambda: [masks.closed() for masks in self.made.values()])
@@ -121,7 +120,7 @@ class SessionMasks(MaskTable):
         for name, held in zip(self.made, closed, strict=True):
             if held:
                 self.storage_for(name)
-        self._registry.version += 1
+        self.registry.version += 1
 
 
 class Holding:
