@@ -79,22 +79,18 @@ def first_steps_after(starts: Sequence[int | None]) -> list[int | None]:
     return cuts[::-1]
 
 
-def supersede(
-    lineages: Sequence[tuple[int, int, Integers]], starts: Sequence[int | None]
-) -> list[Flags]:
+def supersede(lineages: Sequence[Integers], starts: Sequence[int | None]) -> list[Flags]:
     """Marks the records that still count, as bool (records,) for each lineage: False = superseded.
 
-    Lineages are ordinal, id and increasing steps (records,), in any order. `starts` are their first
-    steps where these are known from elsewhere, for example from the description when the first
-    block of a variable is unreadable.
+    Lineages are their increasing steps (records,), in order. `starts` are their first steps where
+    these are known from elsewhere, for example from the description when the first block of a
+    variable is unreadable.
     """
-    order = sorted(range(len(lineages)), key=lambda i: lineages[i][:2])
-    firsts = [_first_step(lineages[i][2], starts[i]) for i in order]
-    keep: list[Flags] = [np.ones(0, bool)] * len(lineages)
-    for i, cut in zip(order, first_steps_after(firsts), strict=True):
-        steps = lineages[i][2]
-        keep[i] = np.ones(len(steps), bool) if cut is None else steps < cut
-    return keep
+    firsts = [_first_step(*lineage) for lineage in zip(lineages, starts, strict=True)]
+    return [
+        np.ones(len(steps), bool) if cut is None else steps < cut
+        for steps, cut in zip(lineages, first_steps_after(firsts), strict=True)
+    ]
 
 
 def _first_step(steps: Integers, start: int | None) -> int | None:

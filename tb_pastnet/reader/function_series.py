@@ -77,7 +77,7 @@ def make_function(
     withheld: Sequence[str] = (),
     sampled: bool = False,
 ) -> FunctionSeries:
-    """Decodes and joins the probe records of a run's lineages.
+    """Decodes and joins the probe records of a run's lineages, in their order.
 
     A lineage without a probe supersedes as well. `withheld` are the runs whose series TensorBoard
     could not return; `sampled` means that only a part of the events was read.
@@ -183,11 +183,7 @@ def _missing(
 def _standing(by_writer: Sequence[Integers], lineages: Sequence[LineageHead]) -> Integers:
     """The rows of records that count, in the order of their steps."""
     stand = supersede(
-        [
-            (lineage.name.ordinal, lineage.name.lineage, rows[:, _STEP])
-            for lineage, rows in zip(lineages, by_writer, strict=True)
-        ],
-        [lineage.start for lineage in lineages],
+        [rows[:, _STEP] for rows in by_writer], [lineage.start for lineage in lineages]
     )
     kept = [rows[keep] for rows, keep in zip(by_writer, stand, strict=True)]
     joined = np.concatenate([np.zeros((0, 5), np.int64), *kept])

@@ -164,10 +164,7 @@ def _usable(layer: LayerEntry, variables: Mapping[str, VariableEntry]) -> LayerE
 
 def _axis(lineages: Sequence[LineageHead]) -> tuple[TimeAxis, Account]:
     """Joins the timelines and settles the account of the run's time steps."""
-    stand = supersede(
-        [(head.name.ordinal, head.name.lineage, head.timeline.steps) for head in lineages],
-        [head.start for head in lineages],
-    )
+    stand = supersede([head.timeline.steps for head in lineages], [head.start for head in lineages])
     account = Account()
     for head, keep in zip(lineages, stand, strict=True):
         last = int(head.timeline.sequence[-1]) + 1 if len(keep) else 0

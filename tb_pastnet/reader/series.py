@@ -98,7 +98,7 @@ def make_series(
         for part in parts
     ]
     stand = supersede(
-        [(order, 0, part.records.steps) for order, part in enumerate(decoded)],
+        [part.records.steps for part in decoded],
         [part.lineage.start if part.lineage else None for part in parts],
     )
     account = Account()

@@ -7,34 +7,26 @@ from tb_pastnet.core.lineage import first_steps_after, run_number, supersede, wr
 
 
 def kept(*lineages, starts=None):
-    entries = [(ordinal, ident, np.asarray(steps)) for ordinal, ident, steps in lineages]
+    entries = [np.asarray(steps) for steps in lineages]
     marks = supersede(entries, starts or [None] * len(entries))
-    return [steps[mark].tolist() for (_, _, steps), mark in zip(entries, marks, strict=True)]
+    return [steps[mark].tolist() for steps, mark in zip(entries, marks, strict=True)]
 
 
 def test_a_restart_replaces_what_came_at_and_after_its_first_step():
-    assert kept((1, 5, [0, 10, 20, 30]), (2, 3, [20, 30, 40])) == [[0, 10], [20, 30, 40]]
-
-
-def test_the_order_of_the_arguments_decides_nothing():
-    assert kept((2, 3, [20, 30]), (1, 5, [0, 10, 20])) == [[20, 30], [0, 10]]
-
-
-def test_equal_ordinals_are_ordered_by_id():
-    assert kept((1, 9, [5]), (1, 2, [1, 7])) == [[5], [1]]
+    assert kept([0, 10, 20, 30], [20, 30, 40]) == [[0, 10], [20, 30, 40]]
 
 
 def test_a_second_restart_from_further_back_replaces_both():
-    assert kept((1, 1, [0, 1, 2, 3]), (2, 1, [2, 3]), (3, 1, [1])) == [[0], [], [1]]
+    assert kept([0, 1, 2, 3], [2, 3], [1]) == [[0], [], [1]]
 
 
 def test_a_lineage_without_records_replaces_nothing():
-    assert kept((1, 1, [0, 1]), (2, 1, np.zeros(0, np.int64))) == [[0, 1], []]
+    assert kept([0, 1], np.zeros(0, np.int64)) == [[0, 1], []]
 
 
 def test_a_start_known_from_elsewhere_counts():
-    assert kept((1, 1, [0, 1, 2]), (2, 1, [2]), starts=[None, 1]) == [[0], [2]]
-    assert kept((1, 1, [0, 1, 2]), (2, 1, [1]), starts=[None, 9]) == [[0], [1]]
+    assert kept([0, 1, 2], [2], starts=[None, 1]) == [[0], [2]]
+    assert kept([0, 1, 2], [1], starts=[None, 9]) == [[0], [1]]
 
 
 def test_nothing_to_order():

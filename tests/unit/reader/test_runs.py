@@ -48,6 +48,12 @@ def test_lineages_are_ordered_by_their_ordinal() -> None:
     assert run.axis.wall_times.tolist() == list(range(9))
 
 
+def test_equal_ordinals_are_ordered_by_id() -> None:
+    first, second = lineage(1, range(5)), lineage(1, range(5, 9))
+    later = replace(first, name=first.name._replace(lineage=9))
+    assert by_writer([later, second]) == [[second, later]]
+
+
 def test_the_account_of_all_lineages_adds_up() -> None:
     run = join_lineages(
         "a",
