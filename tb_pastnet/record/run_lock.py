@@ -27,6 +27,16 @@ _files: dict[str, int] = {}
 _users: Counter[str] = Counter()
 
 
+def _forget() -> None:
+    """In a fork the locks are still the parent's."""
+    _files.clear()
+    _users.clear()
+
+
+if fcntl is not None:
+    os.register_at_fork(after_in_child=_forget)
+
+
 class RunLock:
     """The lock of an existing run's directory, for one recorder.
 

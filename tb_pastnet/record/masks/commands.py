@@ -96,9 +96,7 @@ class MaskCommands:
             InvalidArgument: not a finite number from 0 on, or nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        with self._at_once():
-            for weight in self._prunable(name):
-                weight.prune_below(threshold)
+        self._prune_by(pruning_rules.below, name, threshold)
 
     @answered
     def prune_smallest(
@@ -139,9 +137,7 @@ class MaskCommands:
             InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
             UnknownName: no variable, or several, have that name.
         """
-        with self._at_once():
-            for weight in self._prunable(name):
-                weight.prune_by(pruning_rules.blocks, nonzeros_per_block, block_size)
+        self._prune_by(pruning_rules.blocks, name, nonzeros_per_block, block_size)
 
     @answered
     def regrow(
@@ -315,20 +311,23 @@ class MaskCommands:
         *arguments: Any,
         **options: Any,
     ) -> bool:
-        """Prunes what a rule chooses from several weights together; None: from all kernels."""
+        """Prunes what a rule chooses from weights together, or nothing; None: all kernels."""
         with self._at_once():
             weights = self._prunable(variables)
-            for edited in weights:
-                self._refuse_mask(edited.weight)
             masks = [weight.read() for weight in weights]
             prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
             chosen = rule(prunable, *arguments, **options)
-            changed = False
-            for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True):
-                if (old != kept).any():
-                    weight.write_kept(kept, trainable)
-                    changed = True
-            return changed
+            changed = [
+                (weight, kept, trainable)
+                for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True)
+                if (old != kept).any()
+            ]
+            for weight, kept, _ in changed:
+                self._refuse_mask(weight.weight)
+                weight.check_kept(kept)
+            for weight, kept, trainable in changed:
+                weight.write_kept(kept, trainable)
+            return bool(changed)
 
 
 class EditedWeight(WeightMasks):

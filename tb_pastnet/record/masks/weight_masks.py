@@ -124,14 +124,18 @@ class WeightMasks(ABC):
         """The weight as a rule gets it."""
         return pruning_rules.Prunable(self.label, self.values(), kept, self.axis)
 
-    def write_kept(self, kept: Mask, trainable: Mask) -> None:
-        """Writes masks with newly pruned weights; raises if a kernel would be empty."""
+    def check_kept(self, kept: Mask) -> None:
+        """Raises InvalidArgument if a kernel would be empty."""
         if self.role == "kernel" and not kept.any():
             raise InvalidArgument(
                 f"Could not prune {self.label!r}: expected some of its {kept.size} weights to "
                 "stay, got none, which cuts the network there. Remove the layer, or leave at "
                 "least one weight."
             )
+
+    def write_kept(self, kept: Mask, trainable: Mask) -> None:
+        """Writes masks with newly pruned weights; raises if a kernel would be empty."""
+        self.check_kept(kept)
         self.write(kept, trainable | ~kept)
 
     def _mask(self, mask: npt.ArrayLike | None, word: str) -> Mask:

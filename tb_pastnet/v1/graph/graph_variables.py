@@ -133,7 +133,7 @@ def choose(wanted: str | Iterable[Any], among: Sequence[GraphVariable]) -> list[
     def below(want: object) -> list[Any]:
         return [each for each in among if isinstance(want, str) and within(each.name, want)]
 
-    wants = (wanted,) if isinstance(wanted, str) else wanted
+    wants = (wanted,) if isinstance(wanted, str | Variable) else wanted
     expanded = [name_of(each) for want in wants for each in below(want) or [want]]
     chosen = names.Names({name: names.Called() for name in named}).all(expanded)
     return [variable for name, variable in named.items() if name in chosen]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
+from tensorflow import Variable  # as in `graph_variables`
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import reach
@@ -41,6 +42,8 @@ def network_in(
 
     `variables` are as for `v1.Recorder`. `writable` ones can be assigned arrays.
     """
+    if isinstance(variables, Variable):
+        variables = [variables]
     named = _named(site.graph, variables)
     if not isinstance(variables, Mapping):
         # Their order in collections differs from process to process.

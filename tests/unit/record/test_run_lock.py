@@ -120,3 +120,14 @@ def test_a_run_beside_another_process_is_given_back_at_the_end(tmp_path: Path) -
             recorder.record(1)
             assert (home / "a_2" / ".pastnet.lock").exists()
         assert not (home / "a_2" / ".pastnet.lock").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes only fork on POSIX")
+def test_a_fork_that_records_is_another_process(tmp_path: Path) -> None:
+    lock = RunLock(str(tmp_path))
+    assert lock.take()
+    child = os.fork()
+    if not child:
+        os._exit(RunLock(str(tmp_path)).take())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    lock.release()

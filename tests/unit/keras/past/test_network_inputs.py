@@ -93,6 +93,31 @@ def test_a_variable_as_input_is_read_at_each_call():
     assert not past(x).numpy().any()
 
 
+class TakesAList(keras.Model):
+    def call(self, inputs):
+        assert isinstance(inputs, list)
+        return super().call(inputs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs"),
+    [
+        (keras.Model, lambda x: [x]),
+        (keras.Model, lambda x: (x,)),
+        (keras.Model, lambda x: [{"a": x}]),
+        (TakesAList, lambda x: [x]),
+        (TakesAList, lambda x: [{"a": x}]),
+    ],
+)
+def test_a_functional_model_of_one_input_is_called_in_its_own_structure(kind, inputs, recwarn):
+    x = keras.Input((2,))
+    model = kind(inputs(x), layers.Dense(3)(x))
+    past = PastNetwork(model)
+    batch = tf.constant(RNG.normal(size=(4, 2)), tf.float32)
+    np.testing.assert_array_equal(past(inputs(batch)), model(inputs(batch)))
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 def functional(inputs):
     keras.utils.set_random_seed(1)
     a, b = keras.Input((2,), name="a"), keras.Input((3,), name="b")

@@ -308,3 +308,21 @@ def test_a_rule_that_prunes_several_weights_is_one_change():
     MaskCommands(table, Zeroing()).prune_smallest(0.5)
     assert all(not table.read(weight.name)[0].all() for weight in weights)
     assert looks.count == 1
+
+
+@pytest.mark.parametrize(
+    "prune",
+    [
+        lambda masks: masks.prune_below("*", 3.5),
+        lambda masks: masks.prune_blocks("*", 1, 4),
+    ],
+    ids=["below", "blocks"],
+)
+def test_a_rule_that_one_weight_refuses_prunes_none(prune):
+    first = ArrayWeight("a/kernel", np.arange(8, dtype=np.float32).reshape(4, 2))
+    second = ArrayWeight("b/kernel", np.ones((2, 3), np.float32))
+    masks = Commands([first, second])
+    with pytest.raises(InvalidArgument, match="'b/kernel'"):
+        prune(masks)
+    assert (masks.sparsity(), dict(masks.table.masked)) == (0, {})
+    assert np.count_nonzero(first.array) == 7

@@ -7,6 +7,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.v1 import PAST_VARIABLES, past_network, sync_op
+from tb_pastnet.v1.graph.layers import network_in
+from tb_pastnet.v1.graph.session import GraphSession
 
 pytestmark = pytest.mark.usefixtures("graph")
 RNG = np.random.default_rng(0)
@@ -283,3 +285,12 @@ def test_a_network_that_calls_functions():
         session.run(past.initializer)
         session.run(weight.assign(5.0))
         assert session.run([output, past.outputs], {x: 10.0}) == [50.0, 20.0]
+
+
+def test_one_variable_needs_no_list():
+    x = tf.placeholder(tf.float32, (None, 4))
+    y = network(x)
+    kernel = next(v for v in tf.global_variables() if v.op.name == "net/kernel")
+    past_network(x, y, variables=kernel)
+    assert [v.op.name for v in tf.get_collection(PAST_VARIABLES)] == ["past/net/kernel"]
+    assert [each.name for each in network_in(GraphSession(), kernel).weights] == ["net/kernel"]
