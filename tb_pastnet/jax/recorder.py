@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import jax
@@ -141,6 +142,8 @@ class Recorder(ArrayRecorder):
             opt_state: the current optimizer state, for finding the causes of violations. None: from
                 the numbers only.
         """
+        with suppress(Exception):  # otherwise `record` notes it
+            step = int(step)  # of an array: waiting for the device is training
         with self._tree.seen(params, opt_state):
             self._source.given = learning_rate
             super().record(step)

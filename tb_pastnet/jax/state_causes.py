@@ -61,10 +61,12 @@ class StateCauses(DecayByNumbers):
 
     def _slots(self, held: HeldArray, positions: Ints) -> Slots:
         shape = held.weight.shape
-        return {
+        slots = {
             leaf.name.removesuffix(held.name): np.array(
                 np.asarray(leaf.value).reshape(-1)[positions]
             )
             for leaf in self._tree.slots().get(held.name, ())
             if np.shape(leaf.value) == shape
         }
+        # Gradients that optax.MultiSteps gathers, of all leaves: no optimizer's slots.
+        return {name: slot for name, slot in slots.items() if "acc_grads" not in name}

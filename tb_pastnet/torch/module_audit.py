@@ -117,14 +117,14 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
         if not held.flagged:
             return replace(facts, gradient=self._arrives(held, channels))
         left = self._left[held.name] if self._steps.working else None
-        gradient = local_of(held.weight.entry.stored.grad)
+        gradient = _dense(local_of(held.weight.entry.stored.grad))
         # A gradient that isn't zero moves weights itself, whatever slots decay.
         alone = left and gradient is not None and bool(gradient.any())
         return replace(facts, gradient_left=left, slots={} if alone else facts.slots)
 
     def _arrives(self, held: Any, channels: Ints) -> bool:
         """Whether the moved elements have a gradient now, just applied by their optimizer."""
-        gradient = held.weight.entry.stored.grad
+        gradient = _dense(held.weight.entry.stored.grad)
         if gradient is None or not self._steps.working:
             return False
         positions = torch.from_numpy(held.worst(channels, SAMPLE))
@@ -207,3 +207,8 @@ class _TorchOptimizerFacts(OptimizerFacts):
             for name, slot in state.items()
             if isinstance(slot, torch.Tensor) and slot.shape == stored.shape
         }
+
+
+def _dense(gradient: torch.Tensor | None) -> torch.Tensor | None:
+    """A gradient that may be that of a sparse embedding."""
+    return gradient.to_dense() if gradient is not None and gradient.is_sparse else gradient

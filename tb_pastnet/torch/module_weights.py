@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import Any
 
 import torch
@@ -142,7 +142,7 @@ def spelled(wanted: Any) -> Any:
     """A user's names of weights, with "/" for the "." of a key of `state_dict`."""
     if isinstance(wanted, str):
         return wanted.replace(".", "/") if "." in wanted else wanted
-    if isinstance(wanted, list | tuple | set | frozenset):
+    if isinstance(wanted, list | tuple | set | frozenset | KeysView | Iterator):
         return tuple(spelled(each) for each in wanted)
     if isinstance(wanted, Mapping):
         return {spelled(key): value for key, value in wanted.items()}

@@ -74,7 +74,11 @@ class OptimizerSteps:
 
     def left_out(self, weights: Iterable[TorchWeight]) -> list[str]:
         """Names of parameters that need a gradient, but that none of the optimizers trains."""
-        own = [each for each in weights if not each.entry.computed and each.entry.trained()]
+        own = [
+            each
+            for each in weights
+            if not (each.entry.computed or each.text.follows) and each.entry.trained()
+        ]
         trained = self.all(own)
         return [each.name for each in own if self._trainers and each.name not in trained]
 
@@ -90,6 +94,14 @@ class OptimizerSteps:
                     members[id(parameter)] = optimizer, group, steps
         pairs = ((weight.name, members.get(id(weight.entry.stored))) for weight in weights)
         return {name: member for name, member in pairs if member is not None}
+
+    def latest_rate(self, member: tuple[Optimizer, Group, Steps]) -> float:
+        """The learning rate of a group in the latest update: a scheduler may have set the next."""
+        optimizer, group, steps = member
+        number = [id(each) for each in optimizer.param_groups].index(id(group))
+        if self._captured or not steps.rates or number >= len(steps.rates[-1]):
+            return rate_of(group)
+        return steps.rates[-1][number]
 
     @noted("Could not look at held weights before a step")
     def _begin(self, _: Optimizer) -> None:

@@ -26,7 +26,8 @@ class PrunedMasks(MaskRegistry):
         entries = [weight.entry for weight in weights if not weight.statistic]
         # The place of each mask: it is read at each step.
         self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
-        self._seen = [(0, declared.version)]
+        # With the masks, so that no later one gets the id of one that is gone.
+        self._seen: list[tuple[Any, int]] = [(None, declared.version)]
 
     def table(self) -> MaskTable:
         """The current ones: `version` grows if a mask is another one, or was written."""
@@ -35,17 +36,21 @@ class PrunedMasks(MaskRegistry):
             for name, owner, entry in self._places
             if name in owner._buffers or "parametrizations" in owner._modules
         ]
-        seen = [(id(mask), mask._version) for mask in masks if mask is not None]
-        seen.append((0, self._declared.version))
-        if seen != self._seen:
+        seen = [(mask, mask._version) for mask in masks if mask is not None]
+        seen.append((None, self._declared.version))
+        if _ids(seen) != _ids(self._seen):
             self.version += 1
-            self._seen = seen
+        self._seen = seen
         return self._table
 
     def of(self, variable: ModuleTensor) -> Any:
         """See `MaskRegistry`."""
         declared = self._declared.storage_of(variable)
         return declared if variable.mask is None else _Pruned(variable.mask, declared)
+
+
+def _ids(seen: Sequence[tuple[Any, int]]) -> list[tuple[int, int]]:
+    return [(id(mask), version) for mask, version in seen]
 
 
 class _Pruned:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
 import torch
 
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
-from tb_pastnet.torch.optimizer_steps import OptimizerSteps, rate_of
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 
 UNKNOWN = float("nan")
 
@@ -19,7 +20,8 @@ class TensorSource(ArraySource):
     """Statistics of tensors. Past copies are in CPU memory, on whatever device it is trained."""
 
     def _read(self) -> list[Array]:
-        return [array_of(_stacked([each.entry.value() for each in own])) for own in self._stacks]
+        stacks = [array_of(_stacked([each.entry.value() for each in own])) for own in self._stacks]
+        return [np.ascontiguousarray(stack, np.float32) for stack in stacks]
 
 
 class TorchSource(TensorSource):
@@ -37,7 +39,7 @@ class TorchSource(TensorSource):
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, if it is the same."""
         trained = self._steps.all(self._weights).values()
-        rates = {rate_of(group) for _, group, _ in trained}
+        rates = set(map(self._steps.latest_rate, trained))
         return rates.pop() if len(rates) == 1 else UNKNOWN
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:
@@ -49,7 +51,7 @@ class TorchSource(TensorSource):
             if weight.name in trained:
                 optimizer, group, _ = trained[weight.name]
                 numbered = f"{type(optimizer).__name__}/{len(names)}"
-                name = group.get("name", numbered)
+                name = str(group.get("name", numbered))
                 names.setdefault(id(group), numbered if name in names.values() else name)
                 members.setdefault(id(group), []).append(weight)
         self._groups = list(members.values()) if len(members) > 1 else []
@@ -62,7 +64,7 @@ class TorchSource(TensorSource):
         firsts = [weights[0] for weights in self._groups]
         trained = self._steps.all(firsts)
         return [
-            rate_of(trained[weight.name][1]) if weight.name in trained else UNKNOWN
+            self._steps.latest_rate(trained[weight.name]) if weight.name in trained else UNKNOWN
             for weight in firsts
         ]
 

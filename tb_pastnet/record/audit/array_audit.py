@@ -59,7 +59,8 @@ class HeldArray(Held):
         if not self._kept.all():
             # A mask that is multiplied with makes negative zeros, which are pruned as well.
             value = np.where(self._kept, value, value + value.dtype.type(0))
-        return Comparison(value, self._reference, held)
+        # The network may have got another precision.
+        return Comparison(value, self._reference.astype(value.dtype, copy=False), held)
 
     def values_at(self, positions: Ints) -> tuple[Array, Array]:
         """See `Held`."""

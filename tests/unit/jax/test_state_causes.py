@@ -48,6 +48,12 @@ SLOT = np.linspace(1, 3, 6, dtype="f4").reshape(2, 3)
         (state(SLOT * 0), state(SLOT), "gradient"),
         (state(SLOT * 0), state(SLOT * 0), "written"),
         ({"mu": {"w": SLOT}}, {"mu": {"w": SLOT}}, "unmasked_update"),
+        # optax.MultiSteps gathers the gradients of all leaves.
+        (
+            {"mu": {"w": SLOT}, "acc_grads": {"body": {"w": SLOT}, "w": SLOT}},
+            {"mu": {"w": SLOT}, "acc_grads": {"body": {"w": SLOT * 0}, "w": SLOT}},
+            "unmasked_update",
+        ),
         # A slot of another shape, or of no leaf, says nothing; nor does a state without any.
         (state(SLOT[:1]), state(SLOT[:1] * 0.9), "unmasked_update"),
         ({"count": np.int32(1)}, {"count": np.int32(2)}, "unknown"),

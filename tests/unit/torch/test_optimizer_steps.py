@@ -116,6 +116,8 @@ def test_parameters_that_no_optimizer_has_are_named(model):
     optimizer = torch.optim.SGD(model["a"].parameters())
     assert steps_of(model, optimizer)[0].left_out(weights) == ["b/weight"]
     assert steps_of(model)[0].left_out(weights) == []  # nothing is known of optimizers
+    follows = network_of(model, follows=["b"]).weights
+    assert steps_of(model, optimizer)[0].left_out(follows) == []
     model["b"].requires_grad_(False)
     assert steps_of(model, optimizer)[0].left_out(weights) == []
 

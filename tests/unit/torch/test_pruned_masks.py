@@ -44,6 +44,20 @@ def test_each_change_of_a_mask_has_a_version():
     assert find().read("weight")[0].all()
 
 
+def test_a_mask_that_takes_the_place_of_a_lost_one_is_another():
+    module = nn.Linear(30, 20)
+    weights = network_of(module).weights
+    find = PrunedMasks(weights, declared_table(weights)).table
+    seen = set()
+    for _ in range(20):
+        for _ in range(3):  # masks in between are freed, and their ids used again
+            prune.l1_unstructured(module, "weight", amount=1)
+        table = find()
+        seen.add(table.version)
+        np.testing.assert_array_equal(table.read("weight")[0], module.weight_mask.numpy() == 1)
+    assert len(seen) == 20
+
+
 def test_a_sparsifier_may_come_later():
     module = nn.Linear(3, 2)
     weights = network_of(module).weights

@@ -309,3 +309,49 @@ def test_a_recorder_that_is_closed_leaves_no_hook(tmp_path):
     del loop
     gc.collect()
     assert model() is None
+
+
+@pytest.mark.parametrize(("begin", "then"), [("float", "double"), ("double", "float")])
+def test_a_model_that_gets_another_precision_is_recorded_and_holds(begin, then, tmp_path):
+    model = getattr(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 3)), begin)()
+    with torch.no_grad():
+        model[0].weight.fill_(0.5)  # the same in both
+        model[0].bias.fill_(0.25)
+    model[0].requires_grad_(False)
+    with pastnet.torch.Recorder(tmp_path, model, every=1) as recorder:
+        for step in range(1, 5):
+            with torch.no_grad():
+                model[1].weight += 1
+            recorder.record(step)
+            if step == 2:
+                getattr(model, then)()
+        assert recorder.notes.counts() == {}
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.steps.tolist() == [1, 2, 3, 4]
+    assert run.violations == ()
+    np.testing.assert_allclose(run["1"].delta_norm, np.sqrt(3), rtol=PRECISION)
+
+
+def test_names_come_as_torch_gives_them(tmp_path):
+    model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 3))
+    keys = model.state_dict().keys()
+    given = {"keys": keys, "names": (key for key in keys), "parameters": model.parameters()}
+    for name, variables in given.items():
+        with pastnet.torch.Recorder(tmp_path / name, model, variables=variables) as recorder:
+            recorder.record(1)
+        (run,) = pastnet.read(tmp_path / name).runs.values()
+        assert list(run.variables) == ["0/weight", "0/bias", "1/weight", "1/bias"]
+
+
+def test_a_sparse_gradient_is_one(tmp_path):
+    model = nn.Embedding(5, 3, sparse=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    held = np.array([[1], [0], [1], [1], [1]]) * np.ones((5, 3))
+    with pastnet.torch.Recorder(tmp_path, model, optimizer, every=1, masks={"weight": held}) as r:
+        for step in range(1, 3):
+            optimizer.zero_grad()
+            model(torch.tensor([0, 1])).sum().backward()
+            optimizer.step()
+            r.record(step)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {violation.cause for violation in run.violations} == {"gradient"}

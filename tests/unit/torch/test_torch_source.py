@@ -147,3 +147,26 @@ def test_a_worker_that_does_not_write_keeps_no_copy(monkeypatch):
     source = source_of(nn.Linear(1, 1))
     assert (source.writes, source.workers) == (True, 2)
     assert len(source.past(0)) == 2
+
+
+def test_names_of_groups_may_be_anything():
+    module = nn.Linear(1, 1)
+    groups = [{"params": [module.weight], "name": 1}, {"params": [module.bias], "name": None}]
+    optimizer = torch.optim.SGD(groups)
+    source = source_of(module, optimizer)
+    assert source.rate_groups() == {"1": ["weight"], "None": ["bias"]}
+
+
+def test_a_rate_is_that_of_the_latest_update():
+    module = nn.ModuleDict({"a": nn.Linear(1, 1), "b": nn.Linear(1, 1)})
+    optimizer = torch.optim.SGD(module["a"].parameters(), lr=0.5)
+    source = source_of(module, optimizer)
+    module["a"].weight.grad = torch.ones(1, 1)
+    optimizer.step()
+    optimizer.param_groups[0]["lr"] = 0.25  # a scheduler sets that of the next
+    assert source.learning_rate(1) == 0.5
+    optimizer.add_param_group({"params": module["b"].parameters(), "lr": 0.125})
+    source.rate_groups()
+    assert source.group_rates() == [0.5, 0.125]
+    optimizer.step()
+    assert source.group_rates() == [0.25, 0.125]
