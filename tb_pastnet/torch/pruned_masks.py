@@ -26,7 +26,7 @@ class PrunedMasks(MaskRegistry):
         entries = [weight.entry for weight in weights if not weight.statistic]
         # The place of each mask: it is read at each step.
         self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
-        # With the masks, so that no later one gets the id of one that is gone.
+        # With the masks: a later one can't get the id of one that is gone.
         self._seen: list[tuple[Any, int]] = [(None, declared.version)]
 
     def table(self) -> MaskTable:

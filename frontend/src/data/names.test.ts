@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { shortNames } from "./names";
+import { beginningAndEnd, shortNames } from "./names";
 
 const shorts = (...names: string[]) => [...shortNames(names).values()];
 
@@ -25,4 +25,14 @@ it("never shortens two names to one text, and none to nothing", () => {
       expect(first, `${names[i]} ${names[j]}`).not.toBe(second);
     }
   }
+});
+
+it.each([
+  ["lr1e-1…seed0", ["lr1e-", "1…seed0"]],
+  ["freeze_steps", ["freeze_", "steps"]],
+  ["dense", ["dense"]],
+  ["תוצאה_ראשונה", ["תוצאה_ראשונה"]],
+  ["a\u202e_later", ["a\u202e_later"]],
+])("may cut the beginning of %o, not its end", (name, parts) => {
+  expect(beginningAndEnd(name)).toEqual(parts);
 });

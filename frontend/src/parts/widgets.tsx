@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useErrorBoundary, useState } from "preact/hooks";
+import { beginningAndEnd } from "../data/names";
 import { shapePoints } from "../draw/marker";
 import type { Stops } from "../draw/theme";
 import { copyText } from "../host";
@@ -46,20 +47,11 @@ export function Marker({ color, shape, size = 11 }: { color: string; shape: numb
   );
 }
 
-// Hebrew, Arabic and their presentation forms; as scripts by name the pattern takes 20 ms to compile.
-const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200e-\u202e\ufb1d-\ufdff\ufe70-\ufeff]/;
-
-/** The last words of a name. */
-const ENDING = /(?<=[/_.-]).{1,10}$/;
-
 /** A name that is cut in the middle if there is little room: runs often differ only in their last letters. */
 export function RunName({ text }: { text: string }) {
-  const ending = text.search(ENDING);
-  const cut = ending < 0 ? text.length - 6 : ending;
-  const parts = cut <= 0 || RIGHT_TO_LEFT.test(text) ? [text] : [text.slice(0, cut), text.slice(cut)];
   return (
     <bdi class="path">
-      {parts.map((part, i) => (
+      {beginningAndEnd(text).map((part, i) => (
         <span key={i} class="name">
           {part}
         </span>

@@ -47,6 +47,7 @@ export function Legend() {
   const run = pointedRun.value ?? focusedRun.value;
   const figures = run && legendFigures(run, numberSteps[0].value);
   const total = figures?.total;
+  const none = totalLayers.value.length === 0 ? "no layer" : "no record yet";
   return (
     <details class="side-block" aria-label="Channel states" open>
       <summary>
@@ -54,8 +55,7 @@ export function Legend() {
           Channel state{" "}
           {run ? (
             <span class="sub">
-              <bdi>{run.short}</bdi>,{" "}
-              {figures ? stepsText(figures) : awaited(run, numberSteps[0].value) ? "…" : "no record yet"}
+              <bdi>{run.short}</bdi>, {figures ? stepsText(figures) : awaited(run, numberSteps[0].value) ? "…" : none}
             </span>
           ) : null}
         </h2>

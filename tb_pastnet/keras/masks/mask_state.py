@@ -114,7 +114,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         if not self._hidden.enforces:
             return
         masks.enforced = True
-        masks.hooks.update(self._hidden.hooks)
+        self._find_hooks(masks)
         masks.put_back()
         for hook in masks.hooks:
             average = averages_of(hook.optimizer).get(id(masks.variable))
@@ -124,10 +124,20 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             masks.fresh = False
             retrace([masks.variable])
 
+    def _find_hooks(self, masks: VariableMasks) -> None:
+        """Also those of optimizers that the model was compiled with since masks were made."""
+        found = map(innermost, optimizers_of(self._hidden.model))
+        compiled = [each for each in found if isinstance(each, keras.optimizers.Optimizer)]
+        masks.hooks.update(self._hidden.hooks)
+        masks.hooks.update(map(install, compiled))
+
     def clear_slots(self, variable: tf.Variable, where: Mask) -> None:
         """Resets the optimizer slots of some elements to their initial values."""
         masks = self.storage_of(variable)
-        for hook in () if masks is None else masks.hooks:
+        if masks is None:
+            return
+        self._find_hooks(masks)
+        for hook in masks.hooks:
             # For Adagrad and Ftrl, which divide by it.
             start = getattr(hook.optimizer, "initial_accumulator_value", 0.0)
             for name, slot in slots_of(hook.optimizer, variable).items():

@@ -33,6 +33,7 @@ class Snapshot:
             when all slots were zero.
         step: the optimizer's `iterations`.
         origin: equal in runs whose weights come from the same initial values.
+        kind: the optimizer's class; "" if there was none.
 
     Example:
         >>> import tempfile
@@ -47,10 +48,12 @@ class Snapshot:
     optimizer: tuple[Array, ...]
     step: int
     origin: str
+    kind: str = ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it into a file of NumPy arrays, usually named `*.npz`."""
-        head = json.dumps({"weights": list(self.weights), "step": self.step, "origin": self.origin})
+        facts = {"step": self.step, "origin": self.origin, "kind": self.kind}
+        head = json.dumps({"weights": list(self.weights), **facts})
         arrays: dict[str, Array] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
         arrays |= {f"weight_{number}": value for number, value in enumerate(self.weights.values())}
         arrays |= {f"optimizer_{number}": value for number, value in enumerate(self.optimizer)}
@@ -76,7 +79,7 @@ class Snapshot:
         weights = {name: arrays[f"weight_{number}"] for number, name in enumerate(head["weights"])}
         count = len(arrays) - len(weights)
         optimizer = tuple(arrays[f"optimizer_{number}"] for number in range(count))
-        return cls(weights, optimizer, head["step"], head["origin"])
+        return cls(weights, optimizer, head["step"], head["origin"], head.get("kind", ""))
 
 
 class Rewound(NamedTuple):
@@ -100,6 +103,7 @@ class Rewound(NamedTuple):
 
 def take(state: MaskState) -> Snapshot:
     """Copies weights and optimizer to the host."""
+    state.look()
     optimizer = state.optimizer()
     variables = [] if optimizer is None else optimizer.variables
     built = optimizer is not None and optimizer.built
@@ -108,11 +112,13 @@ def take(state: MaskState) -> Snapshot:
         tuple(np.array(tf_variable(variable).numpy()) for variable in variables) if built else (),
         _step(optimizer),
         state.origin,
+        "" if optimizer is None else type(optimizer).__name__,
     )
 
 
 def rewind(state: MaskState, snapshot: Snapshot, what: str) -> Rewound:
     """Goes back to a snapshot, see `Masks.rewind`."""
+    state.look()
     _check(state, snapshot, what)
     optimizer = state.optimizer()
     start = _step(optimizer)
@@ -140,7 +146,9 @@ def _rewind_slots(
         return "zero"
     variables = [tf_variable(variable) for variable in optimizer.variables]
     shapes = [tuple(variable.shape) for variable in variables]
-    if [value.shape for value in snapshot.optimizer] == shapes:
+    # Files of earlier versions don't have its class.
+    same = snapshot.kind in ("", type(optimizer).__name__)
+    if same and [value.shape for value in snapshot.optimizer] == shapes:
         for variable, value in zip(variables, snapshot.optimizer, strict=True):
             variable.assign(value)
         for masks in state.masked.values():

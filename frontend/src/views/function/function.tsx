@@ -57,6 +57,9 @@ function How() {
 
 /** Shown instead of the view when no shown run has a probe. */
 function NoProbe() {
+  if (shownRuns.value.length === 0) {
+    return <p class="message">No runs selected. Tick a run on the left, or change the filter for runs.</p>;
+  }
   return (
     <div class="empty">
       <h1>No probe was recorded</h1>
@@ -65,11 +68,7 @@ function NoProbe() {
         one, on the same batch.
       </p>
       <How />
-      <p>
-        {shownRuns.value.length > 0
-          ? `Selected runs without a probe: ${names(unprobedRuns.value)}.`
-          : "No runs selected. Tick a run on the left, or change the filter for runs."}
-      </p>
+      <p>{`Selected runs without a probe: ${names(unprobedRuns.value)}.`}</p>
     </div>
   );
 }

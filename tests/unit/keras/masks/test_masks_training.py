@@ -275,3 +275,30 @@ print("held")
 def test_mirrored_on_two_devices(two_devices, name):
     """Not: averages that overwrite, accumulation, XLA and executions, where Keras 3.15 fails itself."""
     assert two_devices.run(MIRRORED, name=name).split()[-1] == "held"
+
+
+def test_what_is_pruned_before_averages_are_written_is_zero_after_them():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8), keras.layers.Dense(1)])
+    masks = pastnet.Masks(model)  # they don't know the optimizer yet
+    model.compile(keras.optimizers.SGD(0.1, use_ema=True), "mse")
+    x = np.random.default_rng(0).normal(size=(16, 4)).astype("f")
+    prune = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: batch == 3 and masks.prune_smallest(0.5)
+    )
+    model.fit(x, x[:, :1], batch_size=4, verbose=0, callbacks=[prune])  # writes averages at its end
+    assert masks.sparsity() == masks.zeros() == 0.5
+
+
+def test_regrown_weights_have_fresh_slots_of_an_optimizer_compiled_later():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8), keras.layers.Dense(1)])
+    masks = pastnet.Masks(model)
+    model.compile("adam", "mse")
+    x = np.random.default_rng(0).normal(size=(16, 4)).astype("f")
+    model.fit(x, x[:, :1], batch_size=4, verbose=0)
+    masks.prune("dense/kernel", channels=[0])
+    masks.regrow("dense/kernel")
+    shape = tuple(model.layers[0].kernel.shape)
+    for slot in model.optimizer.variables:
+        if tuple(slot.shape) == shape:
+            assert not slot.numpy()[:, 0].any()
+            assert slot.numpy()[:, 1].all()

@@ -177,3 +177,28 @@ def test_what_cannot_be_rewound(tmp_path):
     (tmp_path / "text").write_text("no snapshot")
     with pytest.raises(InvalidArgument, match=r"expected a file written by Snapshot\.save"):
         Snapshot.load(tmp_path / "text")
+
+
+def test_slots_of_one_optimizer_are_not_those_of_another():
+    model = network(keras.optimizers.SGD(0.1, momentum=0.9))
+    masks = Masks(model)
+    train(model)
+    snapshot = masks.snapshot()
+    model.compile(keras.optimizers.RMSprop(0.01), model.loss)  # its slots have the same shapes
+    train(model)
+    done = masks.rewind(snapshot)
+    assert done.slots == "zero"
+    assert not any(value.any() for value in slots(model)[2:])
+    assert np.isfinite(train(model).history["loss"]).all()
+
+
+def test_a_layer_that_came_later_is_in_the_next_snapshot():
+    model = network()
+    masks = Masks(model)
+    model.add(keras.layers.Dense(2, name="late"))
+    snapshot = masks.snapshot()
+    kernel = model.layers[-1].kernel
+    before = kernel.numpy()
+    kernel.assign(before + 1)
+    masks.rewind(snapshot)
+    np.testing.assert_array_equal(kernel.numpy(), before)
