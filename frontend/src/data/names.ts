@@ -61,7 +61,7 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\ufb1d-\ufdff\ufe7
 /** The last words of a name. */
 const ENDING = /(?<=[/_.-]).{1,10}$/;
 
-/** A name in two parts, of which the first may be cut; in one where it can't be told which is first. */
+/** A name in two parts, of which the first may be cut; in one where it isn't known which is first. */
 export function beginningAndEnd(name: string): string[] {
   const ending = name.search(ENDING);
   const cut = ending < 0 ? name.length - 6 : ending;
