@@ -109,3 +109,13 @@ def test_what_an_action_holds_is_let_go_of_once_all_are_done(monkeypatch):
         assert [reference() for reference in references] == [None, None]
     finally:
         gate.set()
+
+
+def test_processors_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2, 5}, raising=False)
+    assert processors() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert processors() == 6
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert processors() == 8
