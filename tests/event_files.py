@@ -10,6 +10,7 @@ from typing import Any
 
 import google_crc32c
 import numpy as np
+import pytest
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 
 from tb_pastnet.core.quantize import ZERO, Codes, keep_one, quantize
@@ -315,3 +316,15 @@ def write_run(
     writer.records(steps)
     writer.close(int(steps[-1]))
     return writer
+
+
+def forbid(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets no file below a folder be opened, not even by root."""
+    opened = Path.open
+
+    def refuse(path: Path, *arguments: Any, **more: Any) -> Any:
+        if path.is_relative_to(folder):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)

@@ -184,14 +184,7 @@ def test_only_bytes_of_a_run_are_counted_as_its_own(tmp_path: Path) -> None:
 def test_what_cant_be_opened_is_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files.write_run(tmp_path, "a")
     files.write_run(tmp_path, "b", lineage=2)
-    opened = Path.open
-
-    def refuse(path: Path, *arguments: object, **more: object) -> object:
-        if path.is_relative_to(tmp_path / "b"):
-            raise PermissionError(13, "Permission denied")
-        return opened(path, *arguments, **more)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(Path, "open", refuse)
+    files.forbid(tmp_path / "b", monkeypatch)
     done = command("report", tmp_path, "--fail-on", "unreadable")
     assert (done.code, done.error) == (1, "failed: files and directories that can't be opened: 1\n")
     assert command("report", tmp_path, "--fail-on", "violations").code == 0

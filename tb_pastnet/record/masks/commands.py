@@ -96,7 +96,8 @@ class MaskCommands:
             InvalidArgument: not a finite number from 0 on, or nothing of a kernel would stay.
             UnknownName: no variable, or several, have that name.
         """
-        self._prune_by(pruning_rules.below, name, threshold)
+        with self._at_once():
+            self._prune_each(self._prunable(name), pruning_rules.below, threshold)
 
     @answered
     def prune_smallest(
@@ -137,7 +138,9 @@ class MaskCommands:
             InvalidArgument: N isn't from 1 to M, or M doesn't divide the number of inputs.
             UnknownName: no variable, or several, have that name.
         """
-        self._prune_by(pruning_rules.blocks, name, nonzeros_per_block, block_size)
+        with self._at_once():
+            weights = self._prunable(name)
+            self._prune_each(weights, pruning_rules.blocks, nonzeros_per_block, block_size)
 
     @answered
     def regrow(
@@ -311,23 +314,35 @@ class MaskCommands:
         *arguments: Any,
         **options: Any,
     ) -> bool:
-        """Prunes what a rule chooses from weights together, or nothing; None: all kernels."""
+        """Prunes what a rule chooses from several weights together; None: from all kernels."""
         with self._at_once():
             weights = self._prunable(variables)
-            masks = [weight.read() for weight in weights]
-            prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
-            chosen = rule(prunable, *arguments, **options)
-            changed = [
-                (weight, kept, trainable)
-                for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True)
-                if (old != kept).any()
-            ]
-            for weight, kept, _ in changed:
-                self._refuse_mask(weight.weight)
-                weight.check_kept(kept)
-            for weight, kept, trainable in changed:
-                weight.write_kept(kept, trainable)
-            return bool(changed)
+            for edited in weights:
+                self._refuse_mask(edited.weight)
+            return self._prune_each(weights, rule, *arguments, **options)
+
+    def _prune_each(
+        self,
+        weights: Sequence[EditedWeight],
+        rule: pruning_rules.Rule,
+        *arguments: Any,
+        **options: Any,
+    ) -> bool:
+        """Prunes all weights, or none if one can't be; returns whether that changed any."""
+        masks = [weight.read() for weight in weights]
+        prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
+        chosen = rule(prunable, *arguments, **options)
+        changed = [
+            (weight, kept, trainable)
+            for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True)
+            if (old != kept).any()
+        ]
+        for weight, kept, _ in changed:
+            self._refuse_mask(weight.weight)
+            weight.check_kept(kept)
+        for weight, kept, trainable in changed:
+            weight.write_kept(kept, trainable)
+        return bool(changed)
 
 
 class EditedWeight(WeightMasks):

@@ -102,14 +102,7 @@ def test_what_concerns_no_single_run_is_a_warning(
     assert "Start it one directory above to see this run" in inside.warnings[0]
     assert repr(inside).splitlines()[1].startswith("  warning: TensorBoard was started inside")
     files.write_run(tmp_path, "b", lineage=2)
-    opened = Path.open
-
-    def refuse(path: Path, *arguments: object, **more: object) -> object:
-        if path.is_relative_to(tmp_path / "b"):
-            raise PermissionError(13, "Permission denied")
-        return opened(path, *arguments, **more)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(Path, "open", refuse)
+    files.forbid(tmp_path / "b", monkeypatch)
     log = pastnet.read(tmp_path)
     assert (list(log.runs), log.warnings) == (
         ["a"],

@@ -326,3 +326,8 @@ def test_a_rule_that_one_weight_refuses_prunes_none(prune):
         prune(masks)
     assert (masks.sparsity(), dict(masks.table.masked)) == (0, {})
     assert np.count_nonzero(first.array) == 7
+
+
+def test_what_masks_can_not_hold_is_not_ranked_with_others(masks):
+    with pytest.raises(InvalidArgument, match=f"Could not mask '{MEAN}'"):
+        masks.prune_smallest(0, variables=[KERNEL, MEAN])
