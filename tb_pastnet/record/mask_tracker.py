@@ -128,11 +128,13 @@ class MaskTracker:
         self._hand(sink, step, late)
 
     def hand_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
-        """Hands changed masks to a sink; `due` also looks at owned masks.
+        """Hands changed masks to a sink; `due` also looks at owned masks, and behind versions.
 
         If the sink doesn't take them, they are handed over again.
         """
         store = self._store()
+        if due and store is not None:
+            store.registry.settle()
         version = version_of(store, self._owned)
         if version == self._version and not (due and self._owned):
             return

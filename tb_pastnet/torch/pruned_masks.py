@@ -28,20 +28,31 @@ class PrunedMasks(MaskRegistry):
         self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
         # With the masks: a later one can't get the id of one that is gone.
         self._seen: list[tuple[Any, int]] = [(None, declared.version)]
+        self._packed: list[bytes] = []
 
     def table(self) -> MaskTable:
         """The current ones: `version` grows if a mask is another one, or was written."""
-        masks = [
-            entry.mask
-            for name, owner, entry in self._places
-            if name in owner._buffers or "parametrizations" in owner._modules
-        ]
-        seen = [(mask, mask._version) for mask in masks if mask is not None]
+        seen = [(mask, mask._version) for mask in self._masks()]
         seen.append((None, self._declared.version))
         if _ids(seen) != _ids(self._seen):
             self.version += 1
         self._seen = seen
         return self._table
+
+    def settle(self) -> None:
+        """See `MaskRegistry`: what is written through `.data` has no version, so contents count."""
+        packed = [np.packbits((mask != 0).cpu().numpy()).tobytes() for mask in self._masks()]
+        if packed != self._packed:
+            self.version += 1
+        self._packed = packed
+
+    def _masks(self) -> list[Any]:
+        masks = [
+            entry.mask
+            for name, owner, entry in self._places
+            if name in owner._buffers or "parametrizations" in owner._modules
+        ]
+        return [mask for mask in masks if mask is not None]
 
     def of(self, variable: ModuleTensor) -> Any:
         """See `MaskRegistry`."""

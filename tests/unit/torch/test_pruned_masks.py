@@ -44,6 +44,19 @@ def test_each_change_of_a_mask_has_a_version():
     assert find().read("weight")[0].all()
 
 
+def test_a_mask_that_is_written_through_data_changes_once_it_settles():
+    module = nn.Linear(3, 2)
+    prune.l1_unstructured(module, "weight", amount=2)
+    weights = network_of(module).weights
+    table = PrunedMasks(weights, declared_table(weights)).table()
+    versions = []
+    for write in (lambda mask: None, lambda mask: mask.zero_(), lambda mask: None):
+        write(module.weight_mask.data)
+        table.registry.settle()
+        versions.append(table.version)
+    assert versions[0] < versions[1] == versions[2]
+
+
 def test_a_mask_that_takes_the_place_of_a_lost_one_is_another():
     module = nn.Linear(30, 20)
     weights = network_of(module).weights

@@ -253,6 +253,19 @@ def test_pruning_while_it_is_recorded(tmp_path):
     np.testing.assert_allclose(weight.norm[-1], np.linalg.norm(effective, axis=1), rtol=PRECISION)
 
 
+def test_a_mask_that_is_written_through_data_is_in_the_next_record(tmp_path):
+    def change(step, model):
+        if step == 1:
+            prune.l1_unstructured(model[4], "weight", amount=1)
+        if step == 6:
+            model[4].weight_mask.data[1] = 0
+
+    train(OPTIMIZERS["sgd"], tmp_path, every=4, change=change)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    kept = run.variables["4/weight"].kept
+    assert (kept[1, 1] > 0, kept[2, 1]) == (True, 0)
+
+
 def test_freezing_while_it_is_recorded(tmp_path):
     def change(step, model):
         if step == 4:
