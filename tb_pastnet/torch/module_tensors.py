@@ -89,8 +89,11 @@ class ModuleTensor:
         made_of = self.made_of
         if made_of is not None:
             return getattr(made_of, "original" if made_of.is_tensor else "original0")
-        pruned = self.owner._parameters.get(f"{self.key}_orig")
-        return self.owner._buffers[self.key] if pruned is None else pruned
+        stored = self.owner._parameters.get(f"{self.key}_orig")
+        stored = self.owner._buffers.get(self.key) if stored is None else stored
+        if stored is None:
+            raise self.changed("a tensor", "None")
+        return stored
 
     def value(self) -> Any:
         """The values that the module computes with now, not those of its last call."""
@@ -105,6 +108,13 @@ class ModuleTensor:
                 return self.stored * mask
             with _evaluating(made_of):
                 return made_of()
+
+    def changed(self, expected: str, got: str) -> InvalidArgument:
+        """The error if the network isn't as it was when the Recorder was made."""
+        return InvalidArgument(
+            f"Could not read {self.name!r}: expected {expected}, got {got}. Make a new Recorder if "
+            f"the network changes."
+        )
 
     def trained(self) -> bool:
         """Whether it, or a tensor that it is computed from, gets a gradient."""

@@ -48,11 +48,21 @@ class TorchWeight(Weight):
 
     def read(self) -> Array:
         """See `Weight`: the stored values."""
-        return array_of(self.entry.stored)
+        return array_of(self._checked(self.entry.stored))
 
     def effective(self) -> Array:
         """See `Weight`: with masks and parametrizations."""
-        return array_of(self.entry.value())
+        return array_of(self.value())
+
+    def value(self) -> torch.Tensor:
+        """The effective values where they are; raises InvalidArgument if their shape is another."""
+        return self._checked(self.entry.value())
+
+    def _checked(self, tensor: torch.Tensor) -> torch.Tensor:
+        # Not `self.shape`, which may be that of a rank's part.
+        if tensor.shape != self.text.shape:
+            raise self.entry.changed(f"shape {self.text.shape}", f"{tuple(tensor.shape)}")
+        return tensor
 
     def trainable(self) -> bool:
         """See `Weight`. Statistics are written by their layer."""

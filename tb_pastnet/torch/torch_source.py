@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import torch
 
-from tb_pastnet.record.source import ArraySource
+from tb_pastnet.record.source import ArraySource, Floats
 from tb_pastnet.record.weight import Array, Network
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
@@ -19,8 +19,17 @@ UNKNOWN = float("nan")
 class TensorSource(ArraySource):
     """Statistics of tensors. Past copies are in CPU memory, on whatever device it is trained."""
 
+    def compare(self, number: int, *, replace: bool = False) -> Floats:
+        """See `Source`. Raises InvalidArgument if the model has lost a module with a weight."""
+        entries = [weight.variable for weight in self.network.weights]
+        inside = set(map(id, entries[0].around[0].modules()))
+        for entry in entries:
+            if id(entry.owner) not in inside:
+                raise entry.changed("a module of the model", "one that was replaced or removed")
+        return super().compare(number, replace=replace)
+
     def _read(self) -> list[Array]:
-        stacks = [array_of(_stacked([each.entry.value() for each in own])) for own in self._stacks]
+        stacks = [array_of(_stacked([each.value() for each in own])) for own in self._stacks]
         return [np.ascontiguousarray(stack, np.float32) for stack in stacks]
 
 

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of 
 from torch import nn  # noqa: E402
 
 from tb_pastnet.core.statistics import STATISTICS  # noqa: E402
+from tb_pastnet.errors import InvalidArgument  # noqa: E402
 from tb_pastnet.record.failures import Failures  # noqa: E402
 from tb_pastnet.torch import module_weights, torch_source  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
@@ -95,6 +96,36 @@ def test_weights_of_several_devices_are_read_together():
         module[2].weight = nn.Parameter((module[2].weight + 1).as_subclass(Elsewhere))
     delta = source.compare(0)[STATISTICS.index("delta_norm")].reshape(3, 4)
     np.testing.assert_allclose(delta, [[0] * 4, [0] * 4, [2] * 4], rtol=1e-6)
+
+
+def narrow(module):
+    module[1].weight = nn.Parameter(torch.ones(2, 6))  # of as many elements
+
+
+def without_bias(module):
+    module[1].bias = None
+
+
+def other_layer(module):
+    module[1] = nn.Linear(4, 3)
+
+
+@pytest.mark.parametrize("memory", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (narrow, r"'1/weight': expected shape \(3, 4\), got \(2, 6\)"),
+        (without_bias, "'1/bias': expected a tensor, got None"),
+        (other_layer, "'1/weight': expected a module of the model, got one that was replaced"),
+    ],
+)
+def test_a_network_that_changes_is_refused(change, text, memory):
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3)).to(getattr(torch, memory))
+    source = source_of(module)
+    source.compare(0)
+    change(module)
+    with pytest.raises(InvalidArgument, match=f"Could not read {text}.* Make a new Recorder"):
+        source.compare(0)
 
 
 def test_a_group_has_the_rate_of_whichever_optimizer_trains_it_now():
