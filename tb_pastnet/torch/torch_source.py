@@ -19,13 +19,24 @@ UNKNOWN = float("nan")
 class TensorSource(ArraySource):
     """Statistics of tensors. Past copies are in CPU memory, on whatever device it is trained."""
 
+    def __init__(self, network: Network[TorchWeight], process: int = 0, processes: int = 1) -> None:
+        super().__init__(network, process, processes)
+        self._entries = [weight.entry for weight in network.weights]
+        self._model = self._entries[0].around[0]
+        self._modules = [
+            (module._modules, name, child)
+            for module in self._model.modules()
+            for name, child in module._modules.items()
+        ]
+
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`. Raises InvalidArgument if the model has lost a module with a weight."""
-        entries = [weight.variable for weight in self.network.weights]
-        inside = set(map(id, entries[0].around[0].modules()))
-        for entry in entries:
-            if id(entry.owner) not in inside:
-                raise entry.changed("a module of the model", "one that was replaced or removed")
+        # Quicker than looking up all modules, which may also have got a wrapper.
+        if any(modules.get(name) is not child for modules, name, child in self._modules):
+            inside = set(map(id, self._model.modules()))
+            for entry in self._entries:
+                if id(entry.owner) not in inside:
+                    raise entry.changed("a module of the model", "one that was replaced or removed")
         return super().compare(number, replace=replace)
 
     def _read(self) -> list[Array]:

@@ -128,6 +128,16 @@ def test_a_network_that_changes_is_refused(change, text, memory):
         source.compare(0)
 
 
+def test_a_module_that_gets_a_wrapper_is_recorded():
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
+    source = source_of(module)
+    with torch.no_grad():
+        module[1].bias += 1
+    module[1] = nn.Sequential(module[1])
+    changed = source.compare(0)[STATISTICS.index("changed")]
+    assert changed.tolist() == [0] * 11 + [1] * 3
+
+
 def test_a_group_has_the_rate_of_whichever_optimizer_trains_it_now():
     module = nn.ModuleDict({"a": nn.Linear(1, 1), "b": nn.Linear(1, 1)})
     groups = [
