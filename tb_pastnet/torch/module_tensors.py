@@ -106,7 +106,7 @@ class ModuleTensor:
         with torch.no_grad():
             if made_of is None:
                 return self.stored * mask
-            with _evaluating(made_of):
+            with _evaluating(made_of), torch.random.fork_rng(_gpus_of(made_of)):
                 return made_of()
 
     def changed(self, expected: str, got: str) -> InvalidArgument:
@@ -243,6 +243,11 @@ def is_spread(tensor: Any) -> bool:
 def is_mask(parametrization: nn.Module) -> bool:
     """Whether a parametrization only prunes, by its class name in torch.ao and torchao."""
     return type(parametrization).__name__ == "FakeSparsity"
+
+
+def _gpus_of(module: nn.Module) -> list[int]:
+    """The GPUs that a parametrization may draw random numbers on."""
+    return list({tensor.get_device() for tensor in module.parameters() if tensor.is_cuda})
 
 
 @contextmanager

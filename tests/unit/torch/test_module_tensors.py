@@ -181,6 +181,18 @@ def test_to_look_at_a_spectral_norm_does_not_make_it_go_on():
     np.testing.assert_array_equal(value, layer.eval().weight.detach())
 
 
+def test_to_look_at_a_random_weight_leaves_the_random_numbers_of_training():
+    class Noise(nn.Module):
+        def forward(self, weight):
+            return weight + torch.randn_like(weight)
+
+    layer = nn.Linear(3, 2)
+    nn.utils.parametrize.register_parametrization(layer, "weight", Noise())
+    entry, state = entries_of(layer)["weight"], torch.get_rng_state()
+    entry.value()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_what_is_in_eval_stays_so():
     layer = parametrizations.spectral_norm(nn.Linear(3, 2)).eval()
     entries_of(layer)["weight"].value()
