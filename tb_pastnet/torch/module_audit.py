@@ -28,7 +28,7 @@ from tb_pastnet.record.audit.optimizer_facts import (
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
-from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
+from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, parameters_of, rate_of
 
 _BETAS = ("momentum", "alpha", "rho")
 """Factors of groups by which slots decay, besides betas."""
@@ -61,6 +61,7 @@ class ModuleAudit(ArrayAudit):
         weights = [weight for weight in weights if not weight.entry.computed]
         super().__init__(weights, ModuleCauses(steps))
         self._parameters: list[torch.Tensor] = []
+        self._flags: dict[int, bool] = {}
         self._statistics = {each.layer: each.entry.owner for each in weights if each.statistic}
         self._failures = failures
 
@@ -85,7 +86,13 @@ class ModuleAudit(ArrayAudit):
     def trainable(self) -> list[bool]:
         """See `AuditSource`. Looks up the parameters again."""
         self._parameters = [weight.variable.stored for weight in self.weights]
+        self._flags = {id(each): each.requires_grad for each in self._parameters}
         return super().trainable()
+
+    def changed(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether a flag of what an optimizer trains isn't as `trainable` last saw it."""
+        own = ((self._flags.get(id(each)), each) for each in parameters_of(optimizer))
+        return any(flag not in (None, each.requires_grad) for flag, each in own)
 
 
 def _is_frozen(layer: torch.nn.Module) -> bool:
@@ -104,7 +111,8 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
         self._assigned: Counter[str] = Counter()
         self._left: dict[str, bool] = {}
         # Held in part: their optimizer keeps updating them, and only other writes count.
-        self._partly: dict[str, Held] = {}
+        self._partly: dict[str, Any] = {}
+        self._partly_by_id: dict[int, Any] | None = None
         steps.listen(self._around_step)
 
     def held_by(self, held: Held) -> str:
@@ -130,9 +138,14 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
         positions = torch.from_numpy(held.worst(channels, SAMPLE))
         return bool(gradient.reshape(-1)[positions.to(gradient.device)].any())
 
-    def _around_step(self, made: bool) -> None:
-        for held in self._partly.values():
-            self._look(held, by_optimizer=made)
+    def _around_step(self, optimizer: torch.optim.Optimizer, made: bool) -> None:
+        if self._partly_by_id is None:
+            partly = self._partly.values()
+            self._partly_by_id = {id(held.weight.entry.stored): held for held in partly}
+        if self._partly_by_id:
+            for parameter in parameters_of(optimizer):
+                if id(parameter) in self._partly_by_id:
+                    self._look(self._partly_by_id[id(parameter)], by_optimizer=made)
 
     def _look(self, held: Any, *, by_optimizer: bool = False) -> None:
         """Counts writes that no optimizer made."""
@@ -163,6 +176,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
             self._steps.held[held.name] = held.weight
         else:
             self._partly[held.name] = held
+        self._partly_by_id = None
         self._look(held)
         return self._assigned[held.name]
 

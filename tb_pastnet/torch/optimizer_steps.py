@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.torch.module_weights import TorchWeight
 
 Group = Mapping[str, Any]
+Listener = Callable[[Optimizer, bool], None]
 
 
 @dataclass
@@ -40,6 +41,7 @@ class OptimizerSteps:
 
     Attributes:
         working: whether any has made a step.
+        stepped: whether any has since the last call of `skipped`.
         held: weights, by name, that are checked for a gradient at each update.
         with_gradient: the number of updates in which they had one.
     """
@@ -51,25 +53,28 @@ class OptimizerSteps:
         self._failures = failures
         # Those that exist; the last is the one that made the latest step.
         self._trainers = weakref.WeakKeyDictionary({each: Steps() for each in given})
-        self._stepped = self.working = self._captured = False
+        self.stepped = self.working = self._captured = False
         # For others, such as wrappers, it isn't certain that the hook is called.
         self._awaited = any(getattr(type(each).step, "hooked", False) for each in given)
         self.held: dict[str, TorchWeight] = {}
         self.with_gradient: Counter[str] = Counter()
-        self._listeners: list[weakref.WeakMethod[Callable[[bool], None]]] = []
+        self._listeners: list[weakref.WeakMethod[Listener]] = []
         handles = [
             register_optimizer_step_pre_hook(_weakly(self._begin)),
             register_optimizer_step_post_hook(_weakly(self._notice)),
         ]
         self.close = weakref.finalize(self, _remove, handles)
 
-    def listen(self, method: Callable[[bool], None]) -> None:
-        """Calls a bound method, kept weakly, around each step: False before it, True after it."""
+    def listen(self, method: Listener) -> None:
+        """Calls a bound method, kept weakly, around each step: False before it, True after it.
+
+        It may only look at the optimizer's own weights: there may be an optimizer for each weight.
+        """
         self._listeners.append(weakref.WeakMethod(method))
 
     def skipped(self) -> bool:
         """Whether no optimizer made a step since the last call, though one once did."""
-        stepped, self._stepped = self._stepped, False
+        stepped, self.stepped = self.stepped, False
         return not stepped and (self._awaited or self.working)
 
     def left_out(self, weights: Iterable[TorchWeight]) -> list[str]:
@@ -104,9 +109,9 @@ class OptimizerSteps:
         return steps.rates[-1][number]
 
     @noted("Could not look at held weights before a step")
-    def _begin(self, _: Optimizer) -> None:
+    def _begin(self, optimizer: Optimizer) -> None:
         if not self._in_graph():
-            self._tell(made=False)
+            self._tell(optimizer, made=False)
 
     def _in_graph(self) -> bool:
         """Whether a step was captured. Reading a weight meanwhile would end the user's capture."""
@@ -114,17 +119,17 @@ class OptimizerSteps:
             self._captured, self._awaited, self.working = True, False, False
         return self._captured
 
-    def _tell(self, *, made: bool) -> None:
+    def _tell(self, optimizer: Optimizer, *, made: bool) -> None:
         for reference in self._listeners:
             listen = reference()
             if listen is not None:
-                listen(made)
+                listen(optimizer, made)
 
     @noted("Could not follow a step of an optimizer")
     def _notice(self, optimizer: Optimizer) -> None:
         if self._in_graph():
             return
-        self._tell(made=True)
+        self._tell(optimizer, made=True)
         steps = self._trainers.pop(optimizer, None)
         if steps is None:
             if not self._trains(optimizer):
@@ -133,16 +138,16 @@ class OptimizerSteps:
         self._trainers[optimizer] = steps
         steps.count += 1
         steps.rates.append([rate_of(group) for group in optimizer.param_groups])
-        self._stepped = self.working = True
-        held = [(name, weight.entry.stored) for name, weight in self.held.items()]
+        self.stepped = self.working = True
+        own = parameters_of(optimizer) if self.held else ()
         # Those that train again may have one.
-        left = [pair for pair in held if pair[1].grad is not None and not pair[1].requires_grad]
+        left = {id(each) for each in own if not each.requires_grad and each.grad is not None}
         if left:
-            own = _parameters_of(optimizer)
-            self.with_gradient.update([name for name, stored in left if id(stored) in own])
+            stored = ((name, weight.entry.stored) for name, weight in self.held.items())
+            self.with_gradient.update([name for name, each in stored if id(each) in left])
 
     def _trains(self, optimizer: Optimizer) -> bool:
-        own = _parameters_of(optimizer)
+        own = set(map(id, parameters_of(optimizer)))
         return any(id(weight.entry.stored) in own for weight in self._weights)
 
 
@@ -164,8 +169,9 @@ def _remove(handles: Iterable[Any]) -> None:
         handle.remove()
 
 
-def _parameters_of(optimizer: Optimizer) -> set[int]:
-    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+def parameters_of(optimizer: Optimizer) -> Iterator[torch.Tensor]:
+    """The parameters of all groups."""
+    return (parameter for group in optimizer.param_groups for parameter in group["params"])
 
 
 def rate_of(group: Group) -> float:

@@ -127,6 +127,7 @@ class Recorder(Recording):
         self._declared = declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
         self._spread: SpreadMeasures | None = None
+        self._flags: ModuleAudit | None = None
         source: TorchSource
         audited: Audit | None = None
         if any(map(is_sharded, recorded.weights)):
@@ -141,8 +142,8 @@ class Recorder(Recording):
             source = TorchSource(recorded, self._steps)
             self._declare(masks, kept)
             if audit and source.writes:
-                held = ModuleAudit(recorded.weights, self._steps, failures)
-                audited = Audit(held, lambda: declared)
+                self._flags = ModuleAudit(recorded.weights, self._steps, failures)
+                audited = Audit(self._flags, lambda: declared)
             start = recorded.origin() if source.writes else ""
         if names := self._steps.left_out(recorded.weights):
             failures.add(
@@ -181,11 +182,13 @@ class Recorder(Recording):
         }
 
     @metered("Could not look at held weights")
-    def _see_before(self, made: bool) -> None:
+    def _see_before(self, optimizer: torch.optim.Optimizer, made: bool) -> None:
         # Weights frozen since the last record, as long as they haven't moved.
         if self._spread is not None and not made:
             self._spread.observe()
-        elif not (made or self._idle):
+        elif self._flags is None or made or self._idle:
+            return
+        elif not self._steps.stepped or self._flags.changed(optimizer):
             self._observe(quick=True)
 
     def follow(self, step: int) -> None:

@@ -180,5 +180,5 @@ class Told:
     def __init__(self):
         self.made = []
 
-    def tell(self, made):
+    def tell(self, _, made):
         self.made.append(made)

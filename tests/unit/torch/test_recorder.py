@@ -19,6 +19,8 @@ from torch import nn  # noqa: E402
 from torch.nn.utils import prune  # noqa: E402
 from torch.optim.optimizer import _global_optimizer_post_hooks  # noqa: E402
 
+from tb_pastnet.torch.module_audit import ModuleAudit, ModuleCauses  # noqa: E402
+
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 
 OPTIMIZERS = {
@@ -354,6 +356,47 @@ def test_names_come_as_torch_gives_them(tmp_path):
             recorder.record(1)
         (run,) = pastnet.read(tmp_path / name).runs.values()
         assert list(run.variables) == ["0/weight", "0/bias", "1/weight", "1/bias"]
+
+
+@pytest.mark.parametrize("masks", [{}, {"*": np.eye(2)}])
+def test_an_optimizer_for_each_weight_costs_no_more_than_its_weight(masks, tmp_path, monkeypatch):
+    layers = nn.ModuleList(nn.Linear(2, 2, bias=False) for _ in range(9))
+    layers[0].requires_grad_(False)
+    optimizers = [torch.optim.SGD(layer.parameters(), 0.1) for layer in layers]
+    looks = []
+
+    def counted(method):
+        return lambda self, *args, **more: looks.append(type(self)) or method(self, *args, **more)
+
+    monkeypatch.setattr(ModuleAudit, "quick_key", counted(ModuleAudit.quick_key))
+    monkeypatch.setattr(ModuleCauses, "_look", counted(ModuleCauses._look))
+    with pastnet.torch.Recorder(tmp_path, layers, optimizers, every=9, masks=masks) as recorder:
+        for step in range(1, 4):
+            looks.clear()
+            for layer, optimizer in zip(layers, optimizers, strict=True):
+                layer.weight.grad = torch.ones(2, 2)
+                optimizer.step()
+            recorder.record(step)
+    assert looks.count(ModuleAudit) == 2  # before the first step, and after the last
+    assert looks.count(ModuleCauses) == (16 if masks else 0)  # around each step of its weight
+
+
+def test_what_is_frozen_between_the_steps_of_two_optimizers_is_held(tmp_path):
+    model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
+    first, second = (torch.optim.SGD(layer.parameters(), 0.1) for layer in model)
+    with pastnet.torch.Recorder(tmp_path, model, [first, second], every=1) as recorder:
+        for step in range(1, 4):
+            for parameter in model.parameters():
+                parameter.grad = torch.ones_like(parameter)
+            first.step()
+            model[1].requires_grad_(step < 3)
+            second.step()
+            recorder.record(step)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {(each.variable, each.first_step) for each in run.violations} == {
+        ("1/weight", 3),
+        ("1/bias", 3),
+    }
 
 
 def test_a_sparse_gradient_is_one(tmp_path):
