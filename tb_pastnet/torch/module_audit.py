@@ -126,9 +126,11 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
             return replace(facts, gradient=self._arrives(held, channels))
         left = self._left[held.name] if self._steps.working else None
         gradient = _dense(local_of(held.weight.entry.stored.grad))
-        # A gradient that isn't zero moves weights itself, whatever slots decay.
-        alone = left and gradient is not None and bool(gradient.any())
-        return replace(facts, gradient_left=left, slots={} if alone else facts.slots)
+        if not left or gradient is None:
+            return replace(facts, gradient_left=left)
+        if gradient.any():  # it moves weights itself, whatever slots decay
+            return replace(facts, gradient_left=True, slots={})
+        return replace(facts, gradient_zero=True)
 
     def _arrives(self, held: Any, channels: Ints) -> bool:
         """Whether the moved elements have a gradient now, just applied by their optimizer."""

@@ -45,7 +45,8 @@ class Facts:
         elsewhere: the optimizer of another model has made updates, and trains the weight.
         untrained: no known optimizer trains the weight.
         gradient_left: the optimizer made updates while the weight had a gradient, although its flag
-            is set; None if that isn't known.
+            is set; None if that isn't known, or the gradient is zero.
+        gradient_zero: it made such updates, but with a gradient of zeros.
         gradient: the moved elements have a gradient now, though they should have none.
         unmasked: the graph has an update of the variable outside the masks.
         stateless: the optimizer has no slots of the variable, though it has of others.
@@ -70,6 +71,7 @@ class Facts:
     elsewhere: bool = False
     untrained: bool = False
     gradient_left: bool | None = None
+    gradient_zero: bool = False
     gradient: bool = False
     unmasked: bool = False
     stateless: bool = False
@@ -150,6 +152,11 @@ def _faded(begin: Array, end: Array, facts: Facts) -> bool:
     return is_beta or len(begin) >= 4
 
 
+def _coasts(facts: Facts) -> bool:
+    """Only slots that aren't zero are left to move them."""
+    return facts.gradient_zero and bool(facts.betas) and not _still(facts)
+
+
 def _grows(facts: Facts) -> bool:
     """A gradient arrived: without one no slot becomes larger."""
     return any((abs(end) > 1.001 * abs(begin) + _TINY).any() for begin, end in facts.slots.values())
@@ -200,6 +207,8 @@ TABLE = (
     Cause("written", (FLAG,), lambda facts: facts.untrained),
     Cause("weight_decay", (DECLARED,), _decays_more),
     Cause("momentum", (DECLARED,), _fades),
+    Cause("weight_decay", (DECLARED,), lambda facts: facts.gradient_zero and facts.decay != 0),
+    Cause("momentum", (DECLARED,), _coasts),
     Cause("stale_gradient", (DECLARED,), lambda facts: facts.gradient_left is True),
     Cause("another_model", (DECLARED,), lambda facts: facts.elsewhere and not facts.updates),
     Cause("gradient", (DECLARED,), _grows),

@@ -87,7 +87,9 @@ def scheduled(parameters):
 LEAKS = [
     (sgd(weight_decay=0.1), kept, "weight_decay"),
     (sgd(momentum=0.9), kept, "momentum"),
-    (sgd(momentum=0.9, weight_decay=0.1), kept, "stale_gradient"),
+    (sgd(momentum=0.9, weight_decay=0.1), kept, "weight_decay"),
+    (sgd(momentum=0.9, nesterov=True), kept, "momentum"),
+    (torch.optim.RAdam, kept, "momentum"),
     (torch.optim.Adam, kept, "momentum"),
     (torch.optim.NAdam, kept, "momentum"),
     (lambda parameters: torch.optim.AdamW(parameters, weight_decay=0.5), kept, None),

@@ -201,6 +201,11 @@ def test_a_gradient_that_is_left_says_what_else_moved_it():
     assert cause_of(Facts(gradient_left=False)) == "written"
     assert cause_of(Facts(gradient_left=False, assigned=True)) == "loaded"
     assert cause_of(Facts(gradient_left=True, held_by=FLAG)) == "unknown"
+    assert cause_of(Facts(gradient_zero=True, decay=0.1, betas=[0.9])) == "weight_decay"
+    assert cause_of(Facts(gradient_zero=True, betas=[0.9])) == "momentum"
+    assert cause_of(Facts(gradient_zero=True)) == "unknown"
+    still = {"exp_avg": (0 * SLOT, 0 * SLOT)}
+    assert cause_of(Facts(gradient_zero=True, betas=[0.9], slots=still)) == "written"
     decays = Facts(WAS, decayed(WAS), decay=0.1, rates=RATES, gradient_left=True)
     assert cause_of(decays) == "weight_decay"
     fades = {"exp_avg": (SLOT, SLOT * np.float32(0.9**10))}
