@@ -51,7 +51,7 @@ class Facts:
         unmasked: the graph has an update of the variable outside the masks.
         stateless: the optimizer has no slots of the variable, though it has of others.
         average: the optimizer's moving average of them, if it overwrites weights with it.
-        decay: the optimizer's weight decay of this variable.
+        decay: the optimizer's weight decay of this variable; NaN if there may be one.
         rates: learning rates of each update in which they may have moved; several if the number of
             updates is unknown.
         slots: the optimizer's slots of some held elements, from when they were held (NaN where it

@@ -21,14 +21,19 @@ class DecayByNumbers(CauseFinder):
         """See `CauseFinder`."""
         was, current = held.values_at(held.worst(channels, SAMPLE))
         by = FLAG if held.flagged else DECLARED
+        decay = _decay(was, current)
+        if decay and np.count_nonzero(was) < _ENOUGH:
+            _, expected, flags = held.compared()
+            others = np.count_nonzero(expected if flags is None else expected[flags]) >= _ENOUGH
+            decay = 0.0 if others else np.nan  # it would have moved the others, too
         # As of one update with a rate of 1: how many there were, and with which, isn't known.
-        return Facts(was, current, by, decay=_decay(was, current), rates=[np.ones(1)])
+        return Facts(was, current, by, decay=decay, rates=[np.ones(1)])
 
 
 def _decay(was: Array, current: Array) -> float:
     """The share by which elements have shrunk; 0 if it isn't one share."""
     wide = np.asarray(was, np.float64)
-    if np.count_nonzero(wide) < _ENOUGH:
+    if not wide.any():
         return 0.0
     factor = float(np.asarray(current, np.float64) @ wide / (wide @ wide))
     return 1 - factor if 0 < factor < 1 else 0.0

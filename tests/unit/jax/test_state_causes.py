@@ -66,6 +66,43 @@ def test_causes(begun, now, expected, tmp_path):
     assert cause(tmp_path, begun, now) == expected
 
 
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [([0.99, 1.98], "unknown"), ([0.99, 2.0], "unknown"), ([1.01, 2.02], "written")],
+)
+def test_few_elements_that_shrink_without_a_gradient_may_decay(now, expected, tmp_path):
+    start, still = {"b": np.array([1, 2], "f4")}, {"mu": {"b": jnp.zeros(2)}}
+    settings = {"every": 1, "masks": {"b": False}, "opt_state": still}
+    with pastnet.jax.Recorder(tmp_path, start, **settings) as recorder:
+        recorder.record(1, {"b": np.array(now, "f4")}, opt_state=still)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {violation.cause for violation in run.violations} == {expected}
+
+
+def test_a_few_of_many_elements_that_shrink_are_written(tmp_path):
+    start, still = {"w": np.ones((2, 3), "f4")}, {"mu": {"w": jnp.zeros((2, 3))}}
+    settings = {"every": 1, "masks": {"w": False}, "opt_state": still}
+    with pastnet.jax.Recorder(tmp_path, start, **settings) as recorder:
+        now = np.where(np.arange(3) < 1, np.float32(0.9), start["w"])
+        recorder.record(1, {"w": now}, opt_state=still)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {violation.cause for violation in run.violations} == {"written"}
+
+
+@pytest.mark.parametrize("make", [optax.adamw, optax.lion])
+def test_weight_decay_of_a_scalar_is_not_taken_for_a_write(make, tmp_path):
+    params, optimizer = {"scale": jnp.full(2, 2.0)}, make(0.1, weight_decay=0.5)
+    state = optimizer.init(params)
+    settings = {"every": 1, "masks": {"scale": False}, "opt_state": state}
+    with pastnet.jax.Recorder(tmp_path, params, **settings) as recorder:
+        for step in range(1, 4):
+            updates, state = optimizer.update({"scale": jnp.zeros(2)}, state, params)
+            params = optax.apply_updates(params, updates)
+            recorder.record(step, params, opt_state=state)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {violation.cause for violation in run.violations} == {"unknown"}
+
+
 def test_a_state_that_comes_with_a_later_record_is_as_good(tmp_path):
     moved = {**START, "body": {"w": START["body"]["w"] + 1}}
     with pastnet.jax.Recorder(tmp_path, START, every=1, masks=MASKS) as recorder:
