@@ -19,11 +19,13 @@ Mask = npt.NDArray[np.bool_]
 T = TypeVar("T", bound=np.generic)
 
 
-def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) -> Mask:
+def as_mask(
+    value: npt.ArrayLike, shape: Sequence[int], name: str, word: str, otherwise: str = ""
+) -> Mask:
     """Reads a user's mask: bool, int or float of exactly `shape`, each element 0 or 1.
 
     Nothing is broadcast; everything else, even NaN, raises InvalidArgument. `name` and `word` are
-    for errors: the variable, "kept" or "trainable".
+    for errors: the variable, "kept" or "trainable"; `otherwise` is what a caller can do, too.
     """
     failed = f"Could not use the {word} mask of {name!r}"
     try:
@@ -38,8 +40,8 @@ def as_mask(value: npt.ArrayLike, shape: Sequence[int], name: str, word: str) ->
     size = tuple(int(n) for n in shape)
     if given.shape != size:
         raise InvalidArgument(
-            f"{failed}: expected shape {size}, got {given.shape}. Give one 0 or 1 for each weight; "
-            f"for whole channels use channels=."
+            f"{failed}: expected shape {size}, got {given.shape}. Give one 0 or 1 for each "
+            f"weight{otherwise}."
         )
     wrong = (given != 0) & (given != 1)
     if wrong.any():

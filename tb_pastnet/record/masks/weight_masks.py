@@ -141,4 +141,5 @@ class WeightMasks(ABC):
     def _mask(self, mask: npt.ArrayLike | None, word: str) -> Mask:
         if mask is None:
             return np.ones(self.axis.shape, bool)
-        return as_mask(mask, self.axis.shape, self.label, word)
+        otherwise = "; for whole channels use channels="
+        return as_mask(mask, self.axis.shape, self.label, word, otherwise)

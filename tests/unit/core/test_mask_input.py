@@ -35,7 +35,7 @@ def test_nothing_is_broadcast(given):
         as_mask(given, (2, 3), "dense/kernel", "trainable")
     assert str(error.value) == (
         f"Could not use the trainable mask of 'dense/kernel': expected shape (2, 3), got "
-        f"{np.shape(given)}. Give one 0 or 1 for each weight; for whole channels use channels=."
+        f"{np.shape(given)}. Give one 0 or 1 for each weight."
     )
 
 

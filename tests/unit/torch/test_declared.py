@@ -124,6 +124,7 @@ def test_flags_that_change_between_records_are_seen_before_the_update(tmp_path):
     ("masks", "kind", "text"),
     [
         ({"0.weight": np.ones(3, bool)}, InvalidArgument, "Could not use the trainable mask"),
+        ({"0.weight": np.ones(3)}, InvalidArgument, "Give one 0 or 1 for each weight.$"),
         ({"0.weight": 1}, InvalidArgument, "expected True, False or an array of 0 and 1, got 1"),
         ({"9.weight": False}, UnknownName, "9/weight"),
         ([np.ones(3)], InvalidArgument, r"read masks=: .*Write masks=\{'0/weight': …\}"),
