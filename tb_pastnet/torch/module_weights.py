@@ -82,6 +82,26 @@ def array_of(tensor: torch.Tensor) -> Array:
     return array
 
 
+def checked(tensor: Any, name: str, argument: str) -> torch.Tensor:
+    """A user's tensor; raises InvalidArgument if it is something else, or sparse."""
+    got = type(tensor).__name__
+    if isinstance(tensor, torch.Tensor):
+        if tensor.layout is torch.strided:
+            return tensor
+        got = str(tensor.layout)
+    raise InvalidArgument(
+        f"Could not use {argument}= of {name!r}: expected a dense torch.Tensor, got {got}. Convert "
+        f"it first, by torch.as_tensor() or to_dense()."
+    )
+
+
+def mask_values(mask: Any, name: str, argument: str) -> Array:
+    """The values of a user's mask, whose dtype may be one that NumPy doesn't have."""
+    mask = checked(mask, name, argument).detach()
+    array: Array = (mask.float() if mask.is_floating_point() else mask).cpu().numpy()
+    return array
+
+
 def network_of(
     module: nn.Module,
     variables: Iterable[Any] | None = None,

@@ -22,7 +22,7 @@ from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.module_audit import ModuleAudit
-from tb_pastnet.torch.module_weights import AxisOverrides, network_of, spelled
+from tb_pastnet.torch.module_weights import AxisOverrides, mask_values, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import PrunedMasks
 from tb_pastnet.torch.spread import SpreadSource, is_sharded, measures_of
@@ -177,7 +177,7 @@ class Recorder(Recording):
 
     def _by_name(self, masks: Declared | None, argument: str) -> dict[str, Any]:
         return {
-            name: mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else mask
+            name: mask_values(mask, name, argument) if isinstance(mask, torch.Tensor) else mask
             for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 

@@ -43,7 +43,9 @@ def moved(run):
 
 
 @pytest.mark.parametrize("name", ["0.weight", "0/weight"])
-@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize(
+    "kind", [np.asarray, torch.from_numpy, lambda a: torch.tensor(a).bfloat16()]
+)
 def test_rows_that_are_declared_frozen(name, kind, tmp_path):
     run = recorded(tmp_path, masks={name: kind(FREE)})
     assert moved(run) == {("0/weight", 1, 3, 1)}
@@ -125,6 +127,11 @@ def test_flags_that_change_between_records_are_seen_before_the_update(tmp_path):
     [
         ({"0.weight": np.ones(3, bool)}, InvalidArgument, "Could not use the trainable mask"),
         ({"0.weight": np.ones(3)}, InvalidArgument, "Give one 0 or 1 for each weight.$"),
+        (
+            {"0.weight": torch.ones(4, 3).to_sparse()},
+            InvalidArgument,
+            r"use masks= of '0/weight': expected a dense torch.Tensor, got torch.sparse_coo\. .*to_dense",
+        ),
         ({"0.weight": 1}, InvalidArgument, "expected True, False or an array of 0 and 1, got 1"),
         ({"9.weight": False}, UnknownName, "9/weight"),
         ([np.ones(3)], InvalidArgument, r"read masks=: .*Write masks=\{'0/weight': …\}"),
