@@ -222,7 +222,12 @@ def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) 
             f"Could not use axis {axis!r:.60} of {name!r} for its channels: expected a whole "
             f"number or several, got {type(axis).__name__}. Correct channel_axis=, as in -1."
         )
-    inside = [a % len(size) for a in axes if size and -len(size) <= a < len(size)]
+    if axes and not size:
+        raise InvalidArgument(
+            f"Could not use axis {axis} of {name!r} for its channels: expected () for a scalar, "
+            f"got {axis}. Pass channel_axis=()."
+        )
+    inside = [a % len(size) for a in axes if -len(size) <= a < len(size)]
     if len(set(inside)) != len(axes):
         raise InvalidArgument(
             f"Could not use axis {axis} of {name!r} for its channels: expected different axes from "

@@ -185,6 +185,8 @@ def test_a_users_axis(axis, channels):
 
 @pytest.mark.parametrize("axis", [3, -4, (0, 0), (0, -3), (0, 7)])
 def test_an_axis_out_of_range_is_refused(axis):
+    with pytest.raises(InvalidArgument, match=r"'s' .* expected \(\) for a scalar, got"):
+        explicit_axis(axis, (), "s")
     with pytest.raises(InvalidArgument, match=r"expected different axes from -3 to 2 for shape"):
         explicit_axis(axis, (2, 3, 4), "w")
 

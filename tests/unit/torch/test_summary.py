@@ -37,7 +37,13 @@ def test_summaries_are_read_as_a_run(tmp_path):
     ("arguments", "text"),
     [
         ((torch.ones(2, dtype=torch.int32), PAST), r"floating dtype, got int32. Cast it first"),
-        ((CURRENT, PAST[:2]), r"its past copy: expected shape \(3, 4\), got \(2, 4\)"),
+        ((CURRENT, PAST[:2]), r"expected past= of shape \(3, 4\), got \(2, 4\)"),
+        ((CURRENT[0, 0], PAST[0, 0]), r"expected \(\) for a scalar, got 0. Pass channel_axis=\(\)"),
+        ((CURRENT[:, :0], PAST[:, :0]), r"expected at least one element, got shape \(3, 0\)"),
+        ((CURRENT.to_sparse(), PAST), "expected a dense torch.Tensor, got torch.sparse_coo"),
+        ((CURRENT, PAST.to_sparse()), "expected a dense torch.Tensor, got torch.sparse_coo"),
+        ((CURRENT.numpy(), PAST), "expected a dense torch.Tensor, got ndarray"),
+        ((CURRENT, PAST.numpy()), "expected a dense torch.Tensor, got ndarray"),
     ],
 )
 def test_values_that_cannot_be_compared_are_refused(arguments, text, tmp_path):
@@ -48,10 +54,20 @@ def test_values_that_cannot_be_compared_are_refused(arguments, text, tmp_path):
         pastnet.torch.summary.channels(writer, "w", *arguments, step=1)
 
 
-def test_a_mask_of_another_shape_is_refused(tmp_path):
-    mask = torch.ones(3)
-    with (
-        SummaryWriter(tmp_path) as writer,
-        pytest.raises(InvalidArgument, match=r"'w' with its trainable: expected shape \(3, 4\)"),
-    ):
+@pytest.mark.parametrize(
+    ("mask", "text"),
+    [
+        (torch.ones(3), r"the trainable mask of 'w': expected shape \(3, 4\), got \(3,\)"),
+        (torch.full((3, 4), 0.5), "'w': expected only 0 and 1, got 12 other values, the first 0.5"),
+        (np.ones((3, 4)), "trainable= of 'w': expected a dense torch.Tensor, got ndarray"),
+        (torch.ones(3, 4).to_sparse(), "trainable= of 'w': expected a dense torch.Tensor, got"),
+    ],
+)
+def test_a_mask_that_cannot_be_used_is_refused(mask, text, tmp_path):
+    with SummaryWriter(tmp_path) as writer, pytest.raises(InvalidArgument, match=text):
         pastnet.torch.summary.channels(writer, "w", CURRENT, PAST, 1, trainable=mask)
+
+
+def test_what_is_no_writer_is_refused():
+    with pytest.raises(InvalidArgument, match=r"'w': expected writer= a .*SummaryWriter, got str"):
+        pastnet.torch.summary.channels("runs", "w", CURRENT, PAST, 1)
