@@ -147,6 +147,12 @@ def _network(
             f"Could not record {weights!r:.60}: expected weights= a mapping of names to functions, "
             f"got {type(weights).__name__}. Write {{'dense/kernel': lambda: kernel}}."
         )
+    for name in weights:
+        if not isinstance(name, str):
+            raise InvalidArgument(
+                f"Could not record {name!r:.60}: expected weights= with names, got one of type "
+                f"{type(name).__name__}. Write a name such as 'dense/kernel'."
+            )
     named = Names({name: Called() for name in weights})
     moved = {*named.all(follows)}
     given = named.keyed(axes, "channel_axis")
@@ -168,15 +174,19 @@ def _network(
 def _first(name: str, read: Read) -> Array:
     """The array that a function returns; raises InvalidArgument if it can't be recorded."""
     value = np.asarray(read()) if callable(read) else None
-    # Floats of other packages, such as bfloat16, aren't NumPy's.
-    is_float = value is not None and value.dtype.kind in "fV" and value.size > 0
-    if value is None or not is_float:
+    if value is None or not (_is_float(value.dtype) and value.size):
         got = type(read).__name__ if value is None else f"{value.dtype}{list(value.shape)}"
         raise InvalidArgument(
             f"Could not record {name!r}: expected a function that returns an array of floating "
             f"dtype with at least one element, got {got}. Write lambda: array."
         )
     return value
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether it is NumPy's, or like bfloat16 of another package; structures and bytes aren't."""
+    registered = dtype.kind == "V" and dtype.isbuiltin == 2
+    return dtype.kind == "f" or (registered and bool(dtype.type(0.5) == 0.5))
 
 
 def _read(name: str, read: Read, form: tuple[tuple[int, ...], str]) -> Array:

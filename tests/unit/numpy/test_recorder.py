@@ -139,6 +139,9 @@ ERRORS = [
     ({"weights": {}}, InvalidArgument, "expected at least one variable of floating dtype"),
     ({"weights": {"w": np.ones(3)}}, InvalidArgument, "got ndarray. Write lambda: array"),
     ({"weights": {"w": lambda: np.arange(3)}}, InvalidArgument, "Could not record 'w': expected a"),
+    ({"weights": {"w": lambda: np.zeros(3, "f4,f4")}}, InvalidArgument, "'w': expected a function"),
+    ({"weights": {"w": lambda: np.zeros(3, "V4")}}, InvalidArgument, r"dtype .*, got \|V4\[3\]"),
+    ({"weights": {1: lambda: np.ones(3)}}, InvalidArgument, "1: expected weights= with names, got"),
     ({"variables": ["nowhere"]}, UnknownName, "Could not find variable 'nowhere'"),
     ({"masks": {"out/kernel": 2}}, InvalidArgument, "Could not use the trainable mask of 'out"),
     ({"kept": {"out/kernel": np.ones(2)}}, InvalidArgument, r"expected shape \(5, 2\), got \(2,\)"),
@@ -166,3 +169,12 @@ def test_a_step_that_no_log_can_hold_is_counted_and_never_raised(tmp_path, caplo
     assert only_run(tmp_path).steps.tolist() == [1, 2**53]
     (line,) = [line for line in caplog.messages if "a step from 0 to 2 ** 53" in line]
     assert line.startswith("Could not make a record")
+
+
+def test_floats_of_another_package_are_recorded_and_its_whole_numbers_are_not(tmp_path):
+    types = pytest.importorskip("ml_dtypes", reason="it comes with JAX and TensorFlow")
+    with Recorder(tmp_path, {"w": lambda: np.ones(3, types.bfloat16)}, every=1) as recorder:
+        recorder.record(1)
+    assert only_run(tmp_path).variables["w"].dtype == "bfloat16"
+    with pytest.raises(InvalidArgument, match=r"floating dtype .*, got int4\[3\]"):
+        Recorder(tmp_path, {"w": lambda: np.ones(3, types.int4)})
