@@ -19,7 +19,7 @@ import tensorflow as tf
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.refusals import refuse_lora
-from tb_pastnet.keras.masks.optimizers import averages_of, install, slots_of
+from tb_pastnet.keras.masks.optimizers import averages_of, install, parts, renew
 from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
 from tb_pastnet.keras.model.tf_variable import tf_variable
@@ -100,14 +100,21 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
                 masks.fresh = masks.fresh or not masks.enforced
                 self.enforce_now(masks)
 
-    def optimizer(self) -> Any:
-        """The innermost known optimizer of the model, None without one."""
-        compiled = getattr(self._hidden.model, "optimizer", None)
-        if compiled is not None:
-            return innermost(compiled)
+    def optimizers(self, given: Any = None) -> list[Any]:
+        """The innermost optimizers: the given one, else the model's, else one known to train it."""
+        own = optimizers_of(self._hidden.model) if given is None else [given]
+        if own:
+            return [part for each in own for part in parts(innermost(each))]
         others = (hook for masks in self.masked.values() for hook in masks.hooks)
         hook = self._hidden.latest() or next(others, None)
-        return None if hook is None else hook.optimizer
+        return [] if hook is None else [hook.optimizer]
+
+    def build_optimizer(self, optimizer: Any) -> None:
+        """Gives the compiled optimizer its slots, as `fit` would; others stay."""
+        model = self._hidden.model
+        compiled: Any = getattr(model, "optimizer", None)
+        if innermost(compiled) is optimizer and not optimizer.built:
+            compiled.build(model.trainable_variables)
 
     def enforce_now(self, masks: VariableMasks) -> None:
         """Enforces a change; steps traced before a variable's first masks don't use them."""
@@ -138,12 +145,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             return
         self._find_hooks(masks)
         for hook in masks.hooks:
-            # For Adagrad and Ftrl, which divide by it.
-            start = getattr(hook.optimizer, "initial_accumulator_value", 0.0)
-            for name, slot in slots_of(hook.optimizer, variable).items():
-                value = float(start) if name == "_accumulators" else 0.0
-                fresh = np.array(value, slot.dtype.as_numpy_dtype)
-                slot.assign(np.where(where, fresh, slot.numpy()))
+            renew(hook.optimizer, variable, where)
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a weight, the same in all workers of a strategy, or raises."""

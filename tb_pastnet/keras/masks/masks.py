@@ -18,6 +18,7 @@ from tb_pastnet.keras.masks import rewind
 from tb_pastnet.keras.masks.carried import ATTRIBUTE, attach, attached, patch_keras
 from tb_pastnet.keras.masks.mask_state import STORED, MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
+from tb_pastnet.keras.model.optimizers import steps_of
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.commands import MaskCommands
@@ -90,16 +91,17 @@ class Masks(MaskCommands):
         super().__init__(state, state, refuse_weight)
 
     def snapshot(self) -> Snapshot:
-        """Copies weights, statistics and the optimizer's state to the host, to rewind to."""
-        return rewind.take(self.state)
+        """Copies weights, statistics and the optimizers' state to the host, to rewind to."""
+        return rewind.take(self.state, self.state.optimizers(self._optimizer))
 
     def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
         """Goes back to a snapshot, with the current masks.
 
         "weights" (Frankle et al., 1903.01611): remaining weights are bit-identical to those of the
         snapshot; pruned ones stay zero and frozen ones at their values. Statistics such as those of
-        BatchNormalization go back as well, and so do the optimizer's slots, iterations and learning
-        rate; slots of pruned weights are zero, and all slots are if the optimizer is another one.
+        BatchNormalization go back as well, and so do the slots, iterations and learning rate of all
+        optimizers. Slots of pruned weights get their initial values, and so do all slots of an
+        optimizer of another class, or one that was built since.
 
         "learning_rate" (Renda et al., 2003.02389): only iterations and learning rate go back, so a
         schedule replays; weights, statistics and slots stay.
@@ -116,7 +118,8 @@ class Masks(MaskCommands):
         Raises:
             InvalidArgument: the snapshot is of another model, or `what` is invalid.
         """
-        rewound = rewind.rewind(self.state, snapshot, what)
+        optimizers = self.state.optimizers(self._optimizer)
+        rewound = rewind.rewind(self.state, optimizers, snapshot, what)
         for masks in self.state.masked.values():
             self.state.enforce_now(masks)
         return rewound
@@ -134,16 +137,15 @@ class Masks(MaskCommands):
             All violations so far, by their first step: variable, channel, how many elements, how
             far, and the likely cause.
         """
-        optimizer = self.state.optimizer()
-        if step is None and optimizer is not None:
-            step = int(tf.convert_to_tensor(optimizer.iterations))
+        if step is None:
+            step = max(map(steps_of, self.state.optimizers(self._optimizer)), default=0)
         self.state.look()
         weights = self.state.weights
         if not self._audits or self._audits[-1][0] is not weights:
             # Of the current layers.
             audit = audit_of(self.model, [*weights.values()], lambda: self.state, self._optimizer)
             self._audits.append((weights, audit))
-        self._audits[-1][1].check(step or 0)
+        self._audits[-1][1].check(step)
         return [violation for _, audit in self._audits for violation in audit.violations]
 
     @property

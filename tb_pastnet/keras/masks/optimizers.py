@@ -18,8 +18,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from tb_pastnet.core.mask_input import Mask
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.model.tf_variable import tf_variable
@@ -138,6 +141,11 @@ def hook_of(optimizer: keras.optimizers.Optimizer) -> Hook | None:
     return None if mark is None else mark.hook
 
 
+def parts(optimizer: Any) -> list[Any]:
+    """The optimizer, and those that a MultiOptimizer leaves the weights to."""
+    return [optimizer, *getattr(optimizer, "optimizers", ())]
+
+
 def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> dict[str, Any]:
     """A variable's slots of its shape, except its moving average, by list name ("_momentums").
 
@@ -150,6 +158,56 @@ def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> di
     }
 
 
+def renew(optimizer: Any, variable: tf.Variable, where: Mask) -> None:
+    """Sets a variable's slots to their initial values at some elements, where it is zero."""
+    # Adagrad and Ftrl divide by it.
+    start = getattr(optimizer, "initial_accumulator_value", 0.0)
+    for name, slot in slots_of(optimizer, variable).items():
+        fresh = np.array(start if name == "_accumulators" else 0.0, slot.dtype.as_numpy_dtype)
+        slot.assign(np.where(where, fresh, slot.numpy()))
+
+
+def unbuilt(optimizer: Any) -> Any:
+    """Another optimizer with the same settings, except its learning rate.
+
+    Raises:
+        InvalidArgument: its class can't be made from its configuration.
+    """
+    own = vars(optimizer)
+    rate = own["_learning_rate"]
+    try:
+        # A schedule of a user's class often has no configuration.
+        own["_learning_rate"] = None
+        with optimizer._distribution_strategy.scope():
+            return type(optimizer).from_config(optimizer.get_config())
+    except Exception as error:
+        kind = type(optimizer).__name__
+        raise InvalidArgument(
+            f"Could not reset the slots of {kind}: expected a class with get_config, got {error}. "
+            "Write one, or build the optimizer before you take a snapshot."
+        ) from error
+    finally:
+        own["_learning_rate"] = rate
+
+
+def reset(optimizer: Any, fresh: Any) -> None:
+    """Sets its slots to those of a fresh optimizer, which is built here."""
+    with optimizer._distribution_strategy.scope():
+        fresh.build(optimizer._trainable_variables)
+    for variable, value in zip(_without_clock(optimizer), _without_clock(fresh), strict=True):
+        variable.assign(value)
+
+
+def _without_clock(optimizer: Any) -> list[Any]:
+    return [each for each in optimizer._variables if not is_clock(optimizer, each)]
+
+
+def is_clock(optimizer: Any, variable: Any) -> bool:
+    """Whether a variable of an optimizer is its steps or its learning rate."""
+    clock = optimizer._iterations, optimizer._learning_rate
+    return any(tf_variable(each) is tf_variable(variable) for each in clock)
+
+
 def averages_of(optimizer: keras.optimizers.Optimizer) -> dict[int, Any]:
     """The moving averages of weights by the id() of their tf.Variable, {} without `use_ema`."""
     found = _entries(optimizer, [_AVERAGES])
@@ -159,8 +217,7 @@ def averages_of(optimizer: keras.optimizers.Optimizer) -> dict[int, Any]:
 def _entries(
     optimizer: keras.optimizers.Optimizer, names: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Any, Any]]:
-    # A MultiOptimizer leaves its variables to others.
-    for member in (optimizer, *getattr(optimizer, "optimizers", ())):
+    for member in parts(optimizer):
         weights = getattr(member, _WEIGHTS, ())
         for name in vars(member) if names is None else names:
             entries = getattr(member, name, None)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import keras
 import numpy as np
-import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import MaskState
-from tb_pastnet.keras.masks.optimizers import slots_of
+from tb_pastnet.keras.masks.optimizers import is_clock, renew, reset, unbuilt
+from tb_pastnet.keras.model.optimizers import steps_of
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.record.weight import Array
 
 WEIGHTS, LEARNING_RATE = "weights", "learning_rate"
 _HEAD = "head"
+
+_CLOCK = 2
+"""The first variables of an optimizer: its steps, and its learning rate without a schedule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +32,9 @@ class Snapshot:
 
     Attributes:
         weights: the values of all floating variables by id, including statistics.
-        optimizer: the values of the optimizer's variables in their order; none if it wasn't built,
-            when all slots were zero.
-        step: the optimizer's `iterations`.
+        optimizers: the class and the values of the variables of each optimizer, in their order.
+        step: the `iterations` of the optimizer that has made most updates; 0 without one.
         origin: equal in runs whose weights come from the same initial values.
-        kind: the optimizer's class; "" if there was none.
 
     Example:
         >>> import tempfile
@@ -45,18 +46,24 @@ class Snapshot:
     """
 
     weights: Mapping[str, Array]
-    optimizer: tuple[Array, ...]
+    optimizers: tuple[tuple[str, tuple[Array, ...]], ...]
     step: int
     origin: str
-    kind: str = ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it into a file of NumPy arrays, usually named `*.npz`."""
-        facts = {"step": self.step, "origin": self.origin, "kind": self.kind}
-        head = json.dumps({"weights": list(self.weights), **facts})
-        arrays: dict[str, Array] = {_HEAD: np.frombuffer(head.encode(), np.uint8)}
-        arrays |= {f"weight_{number}": value for number, value in enumerate(self.weights.values())}
-        arrays |= {f"optimizer_{number}": value for number, value in enumerate(self.optimizer)}
+        arrays = {f"weight_{number}": value for number, value in enumerate(self.weights.values())}
+        slots = [value for _, values in self.optimizers for value in values]
+        arrays |= {f"optimizer_{number}": value for number, value in enumerate(slots)}
+        head = {
+            "weights": list(self.weights),
+            "optimizers": [(kind, len(values)) for kind, values in self.optimizers],
+            "step": self.step,
+            "origin": self.origin,
+            # NumPy's files have no bfloat16.
+            "dtypes": {name: value.dtype.name for name, value in arrays.items()},
+        }
+        arrays[_HEAD] = np.frombuffer(json.dumps(head).encode(), np.uint8)
         with Path(path).open("wb") as file:  # NumPy would append .npz to a name
             np.savez(file, **arrays)  # type: ignore[arg-type]
 
@@ -76,10 +83,15 @@ class Snapshot:
                 f"Could not load a snapshot from {os.fspath(path)!r}: expected a file written by "
                 f"Snapshot.save, got another one ({error}). Check the path."
             ) from error
+        for name, dtype in head.get("dtypes", {}).items():
+            arrays[name] = arrays[name].view(dtype)
         weights = {name: arrays[f"weight_{number}"] for number, name in enumerate(head["weights"])}
         count = len(arrays) - len(weights)
-        optimizer = tuple(arrays[f"optimizer_{number}"] for number in range(count))
-        return cls(weights, optimizer, head["step"], head["origin"], head.get("kind", ""))
+        slots = iter([arrays[f"optimizer_{number}"] for number in range(count)])
+        # Files of earlier versions have one optimizer, and not always its class.
+        counts = head.get("optimizers", [(head.get("kind", ""), count)])
+        optimizers = tuple((kind, tuple(islice(slots, own))) for kind, own in counts)
+        return cls(weights, optimizers, head["step"], head["origin"])
 
 
 class Rewound(NamedTuple):
@@ -89,9 +101,9 @@ class Rewound(NamedTuple):
         weights: how many weights were set back; 0 for only the learning rate.
         held: how many stayed as they were, pruned or frozen.
         statistics: how many variables of statistics were set back.
-        slots: "snapshot" if the optimizer's slots were set back, "zero" if they were set to zero
-            because the snapshot has none of this optimizer, "kept" if they stayed.
-        step: the optimizer's `iterations` before and after.
+        slots: "snapshot" if the optimizers' slots were set back, "initial" if some got their
+            initial values because the snapshot has none of this optimizer, "kept" if they stayed.
+        step: the most `iterations` of an optimizer, before and after.
     """
 
     weights: int
@@ -101,81 +113,88 @@ class Rewound(NamedTuple):
     step: tuple[int, int]
 
 
-def take(state: MaskState) -> Snapshot:
-    """Copies weights and optimizer to the host."""
+def take(state: MaskState, optimizers: Sequence[Any]) -> Snapshot:
+    """Copies weights and optimizers to the host."""
     state.look()
-    optimizer = state.optimizer()
-    variables = [] if optimizer is None else optimizer.variables
-    built = optimizer is not None and optimizer.built
     return Snapshot(
         {name: weight.variable.numpy().copy() for name, weight in state.weights.items()},
-        tuple(np.array(tf_variable(variable).numpy()) for variable in variables) if built else (),
-        _step(optimizer),
+        tuple((type(each).__name__, _values(each)) for each in optimizers),
+        _step(optimizers),
         state.origin,
-        "" if optimizer is None else type(optimizer).__name__,
     )
 
 
-def rewind(state: MaskState, snapshot: Snapshot, what: str) -> Rewound:
+def rewind(state: MaskState, optimizers: Sequence[Any], snapshot: Snapshot, what: str) -> Rewound:
     """Goes back to a snapshot, see `Masks.rewind`."""
     state.look()
     _check(state, snapshot, what)
-    optimizer = state.optimizer()
-    start = _step(optimizer)
+    start = _step(optimizers)
+    # An optimizer that the snapshot doesn't have starts again.
+    saved = [*snapshot.optimizers, *[("", ())] * len(optimizers)]
+    pairs = list(zip(optimizers, saved, strict=False))
     if what == LEARNING_RATE:
-        _rewind_clock(optimizer, snapshot)
-        return Rewound(0, 0, 0, "kept", (start, _step(optimizer)))
+        for optimizer, (_, values) in pairs:
+            _rewind_clock(optimizer, values)
+        return Rewound(0, 0, 0, "kept", (start, _step(optimizers)))
+    for optimizer, (_, values) in pairs:
+        if len(values) > _CLOCK:
+            state.build_optimizer(optimizer)
+    # May raise, so before anything changes.
+    fresh = [None if _has(each, *own) else unbuilt(each) for each, own in pairs]
     weights = held = statistics = 0
     for name, weight in state.weights.items():
-        variable, value = weight.variable, snapshot.weights[name]
         kept, trainable = state.read(name)
         through = kept & trainable
-        variable.assign(np.where(through, value, variable.numpy()))
         weights += int(through.sum()) * (not weight.statistic)
         held += int((~through).sum())
         statistics += weight.statistic
-    slots = _rewind_slots(state, optimizer, snapshot)
+        if not weight.found.computed:
+            # A layer that owns its masks trains this variable behind them.
+            own = weight.masks()
+            variable = weight.variable if own is None else own.variable
+            variable.assign(np.where(through, snapshot.weights[name], variable.numpy()))
+    for (optimizer, (_, values)), new in zip(pairs, fresh, strict=True):
+        _rewind_optimizer(state, optimizer, values, new)
+    slots = "kept" if not pairs else "initial" if any(fresh) else "snapshot"
     state.origin = snapshot.origin
-    return Rewound(weights, held, statistics, slots, (start, _step(optimizer)))
+    return Rewound(weights, held, statistics, slots, (start, _step(optimizers)))
 
 
-def _rewind_slots(
-    state: MaskState, optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot
-) -> str:
-    if optimizer is None or not optimizer.built:
-        return "zero"
-    variables = [tf_variable(variable) for variable in optimizer.variables]
-    shapes = [tuple(variable.shape) for variable in variables]
-    # Files of earlier versions don't have its class.
-    same = snapshot.kind in ("", type(optimizer).__name__)
-    if same and [value.shape for value in snapshot.optimizer] == shapes:
-        for variable, value in zip(variables, snapshot.optimizer, strict=True):
-            variable.assign(value)
-        for masks in state.masked.values():
-            for slot in slots_of(optimizer, masks.variable).values():
-                pruned = ~masks.kept.numpy()
-                slot.assign(np.where(pruned, np.zeros((), slot.dtype.as_numpy_dtype), slot.numpy()))
-        return "snapshot"
-    for weight in state.weights.values():
-        for slot in slots_of(optimizer, weight.variable).values():
-            slot.assign(tf.zeros_like(slot))
-    _rewind_clock(optimizer, snapshot)
-    return "zero"
+def _has(optimizer: Any, kind: str, values: Sequence[Array]) -> bool:
+    """Whether values of a snapshot are those of all variables of an optimizer."""
+    shapes = [tuple(variable.shape) for variable in optimizer._variables]
+    same = kind in ("", type(optimizer).__name__)
+    return same and [value.shape for value in values] == shapes
 
 
-def _rewind_clock(optimizer: keras.optimizers.Optimizer | None, snapshot: Snapshot) -> None:
-    """Sets back the steps, so a schedule replays, and a learning rate that is a variable."""
-    if optimizer is None:
+def _rewind_optimizer(
+    state: MaskState, optimizer: Any, values: Sequence[Array], fresh: Any
+) -> None:
+    if fresh is not None:
+        reset(optimizer, fresh)
+        _rewind_clock(optimizer, values)
         return
-    optimizer.iterations.assign(snapshot.step)
-    rate = optimizer._learning_rate
-    is_rate = [tf_variable(variable) is tf_variable(rate) for variable in optimizer.variables]
-    if isinstance(rate, keras.Variable) and True in is_rate and len(snapshot.optimizer) > 1:
-        rate.assign(snapshot.optimizer[is_rate.index(True)])
+    for variable, value in zip(optimizer._variables, values, strict=True):
+        variable.assign(value)
+    for masks in state.masked.values():
+        renew(optimizer, masks.variable, ~masks.kept.numpy())
 
 
-def _step(optimizer: keras.optimizers.Optimizer | None) -> int:
-    return 0 if optimizer is None else int(tf.convert_to_tensor(optimizer.iterations))
+def _rewind_clock(optimizer: Any, values: Sequence[Array]) -> None:
+    """Sets back the steps, so a schedule replays, and a learning rate that is a variable."""
+    if not values:
+        optimizer._iterations.assign(0)
+    for variable, value in zip(optimizer._variables[:_CLOCK], values, strict=False):
+        if is_clock(optimizer, variable) and value.shape == ():
+            variable.assign(value)
+
+
+def _values(optimizer: Any) -> tuple[Array, ...]:
+    return tuple(np.array(tf_variable(variable).numpy()) for variable in optimizer._variables)
+
+
+def _step(optimizers: Iterable[Any]) -> int:
+    return max((steps_of(each) for each in optimizers), default=0)
 
 
 def _check(state: MaskState, snapshot: Snapshot, what: str) -> None:
