@@ -57,11 +57,17 @@ class MaskCommands:
         self._enforcer = enforcer
         self._refuse = refuse
         self._own_context = at_once
+        self._due: list[tuple[str, Mask, Mask]] = []
 
     @contextmanager
     def _at_once(self) -> Iterator[None]:
+        """A command: masks are written at its end, so a refusal of one weight changes none."""
         with self._own_context(), self.state.registry.together():
+            self._due.clear()
             yield
+            for name, kept, trainable in self._due:
+                self.state.write(name, kept, trainable)
+                self._enforcer.enforce_now(self.state.storage_for(name))
 
     @answered
     def prune(
@@ -242,11 +248,15 @@ class MaskCommands:
         mask: npt.ArrayLike | None,
         channels: Channels | None,
     ) -> None:
-        """Runs a command on each chosen weight, once all masks are valid."""
+        """Runs a command on each chosen weight."""
         with self._at_once():
             weights = self._weights(wanted, single=mask is not None)
-            masks = [_mask_for(command.__name__, each, mask, channels) for each in weights]
-            for weight, own in zip(weights, masks, strict=True):
+            pairs = [(w, _mask_for(command.__name__, w, mask, channels)) for w in weights]
+            if command is EditedWeight.freeze and mask is None:
+                # Of a layer, what isn't pruned.
+                left = [(w, o) for w, o in pairs if (w.kept if o is None else w.kept & ~o).any()]
+                pairs = left or pairs
+            for weight, own in pairs:
                 command(weight, own)
 
     def _weights(self, wanted: object, *, single: bool = False) -> list[EditedWeight]:
@@ -328,21 +338,16 @@ class MaskCommands:
         *arguments: Any,
         **options: Any,
     ) -> bool:
-        """Prunes all weights, or none if one can't be; returns whether that changed any."""
+        """Prunes what a rule chooses; returns whether that changed any."""
         masks = [weight.read() for weight in weights]
         prunable = [w.prunable(kept) for w, (kept, _) in zip(weights, masks, strict=True)]
         chosen = rule(prunable, *arguments, **options)
-        changed = [
-            (weight, kept, trainable)
-            for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True)
-            if (old != kept).any()
-        ]
-        for weight, kept, _ in changed:
-            self._refuse_mask(weight.weight)
-            weight.check_kept(kept)
-        for weight, kept, trainable in changed:
-            weight.write_kept(kept, trainable)
-        return bool(changed)
+        changed = False
+        for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True):
+            if (old != kept).any():
+                changed = True
+                weight.write_kept(kept, trainable)
+        return changed
 
 
 class EditedWeight(WeightMasks):
@@ -370,13 +375,11 @@ class EditedWeight(WeightMasks):
 
     def write(self, kept: Mask, trainable: Mask) -> None:
         """See `WeightMasks`."""
-        table, name = self._masks.state, self.label
         if not (kept & trainable).all():
             self._masks._refuse_mask(self.weight)
-        elif name not in table.masked:
+        elif self.label not in self._masks.state.masked:
             return
-        table.write(name, kept, trainable)
-        self._masks._enforcer.enforce_now(table.storage_for(name))
+        self._masks._due.append((self.label, kept, trainable))
 
 
 def wrong_masks(doing: str, got: str) -> InvalidArgument:

@@ -140,7 +140,8 @@ def test_any_rule_reaches_every_way_of_pruning(masks):
 
     masks._prune_by(last, None, 0.5)
     assert masks.kept[KERNEL].tolist() == [[True] * 3, [False] * 3]
-    masks._edited(BIAS).prune_by(last, 1 / 3)
+    with masks._at_once():
+        masks._edited(BIAS).prune_by(last, 1 / 3)
     assert masks.kept[BIAS].tolist() == [True, True, False]
 
 
@@ -153,6 +154,28 @@ def test_the_path_of_a_layer_means_its_variables(masks):
     assert masks.kept[BIAS].all()
     with pytest.raises(UnknownName, match="expected something that fits one, got 2"):
         masks.prune("dense", np.ones((2, 3)))
+
+
+def test_a_command_changes_all_weights_of_a_layer_or_none(weights):
+    narrow = ArrayWeight("dense/narrow/kernel", np.ones((3, 1), np.float32))
+    masks = Commands([*weights, narrow])
+    with pytest.raises(InvalidArgument, match="'dense/narrow/kernel': expected some of its 3"):
+        masks.prune("dense", channels=[0])
+    assert not masks.table.masked
+    masks.regrow("dense")
+    assert not masks.table.masked
+
+
+def test_freezing_a_layer_leaves_out_what_is_pruned(masks):
+    masks.prune(BIAS, [0, 1, 0])
+    masks.freeze("dense", channels=[0])
+    assert masks.trainable[KERNEL].tolist() == [[False, True, True]] * 2
+    masks.prune(BIAS, [0, 0, 0])
+    masks.freeze("dense")
+    assert not masks.trainable[KERNEL].any()
+    assert masks.trainable[BIAS].all()
+    with pytest.raises(InvalidArgument, match="expected weights that aren't pruned, got 3"):
+        masks.freeze(BIAS)
 
 
 def test_a_layer_of_statistics_is_refused_with_what_freezes_it(masks):
