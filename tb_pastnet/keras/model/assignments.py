@@ -10,7 +10,10 @@ from typing import Any
 
 import tensorflow as tf
 
-_METHODS = ("assign", "_restore_from_tensors")
+_METHODS = (
+    *("assign", "assign_add", "assign_sub", "scatter_update", "scatter_nd_update"),
+    *("_strided_slice_assign", "_restore_from_tensors"),
+)
 _NOT_BY_HAND = ("keras.src.optimizers", "keras.src.backend.tensorflow.optimizer", "tb_pastnet.")
 _ON_THE_WAY = ("keras.src.backend.common.", "keras.src.backend.tensorflow.core", __name__)
 
@@ -45,7 +48,7 @@ def _by_hand(caller: FrameType | None) -> bool:
 
 
 def assignments(variable: tf.Variable) -> int:
-    """How often `assign`, `set_weights` or loading set it eagerly since the first call of this.
+    """How often assignments, `set_weights` or loading set it eagerly since the first call of this.
 
     Updates by a Keras optimizer don't count, nor does a variable that takes no attributes.
     """

@@ -250,6 +250,28 @@ def test_what_is_loaded_by_hand_is_not_undone_by_an_update(model):
     assert {each.cause for each in masks.audit()} == {"loaded"}
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda weight: weight.assign_add(tf.ones_like(weight)),
+        lambda weight: weight.assign_sub(tf.ones_like(weight)),
+        lambda weight: weight[0, 0].assign(5.0),
+        lambda weight: weight.scatter_nd_update([[1, 0]], [5.0]),
+        lambda weight: weight.scatter_update(tf.IndexedSlices(5 * tf.ones((1, 3)), [1])),
+    ],
+    ids=["add", "sub", "item", "scatter_nd", "scatter"],
+)
+def test_every_way_of_assigning_by_hand_counts(write):
+    weight = tf.Variable(tf.ones((2, 3)))
+    masks = Masks({"kernel": weight}, optimizer=keras.optimizers.SGD(0.1))
+    masks.freeze("kernel")
+    write(weight)
+    before = weight.numpy()
+    masks._optimizer.apply([tf.ones_like(weight)], [weight])
+    assert (before != 1).any()
+    assert weight.numpy().tobytes() == before.tobytes()
+
+
 def test_a_lower_sparsity_gives_nothing_back_and_says_so(model, caplog):
     masks = Masks(model)
     masks.prune_smallest(0.5)
