@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.checks import is_number
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.trace import TemporaryVariable
 from tb_pastnet.keras.past.past_variables import Shadow, Shadows, Variables
@@ -77,7 +78,7 @@ class PastDeltas(Shadows):
         Raises:
             InvalidArgument: another tau.
         """
-        if not isinstance(tau, int | float) or tau != 1:
+        if not is_number(tau) or tau != 1:
             raise InvalidArgument(
                 f"Could not sync deltas: expected tau to be 1, got {tau}. Use PastVariables for "
                 "soft syncs."
@@ -146,10 +147,10 @@ class _HalvedShadow(Shadow):
         return current, delta
 
 
-def _shadow(current: tf.Variable, name: str, *, hard: bool) -> Shadow:
+def _shadow(current: tf.Variable, name: str, given: Any) -> Shadow:
     if current.dtype in (tf.float32, tf.float64) and current.shape.num_elements() > WHOLE:
         return _HalvedShadow(current, name)
-    return Shadow(current, name, hard=hard)
+    return Shadow(current, name, given)
 
 
 def _movement(current: tf.Tensor, previous: tf.Tensor) -> tf.Tensor:

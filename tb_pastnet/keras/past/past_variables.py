@@ -29,6 +29,19 @@ def moved(current: tf.Tensor, past: tf.Tensor, tau: float | tf.Tensor) -> tf.Ten
     return share * current + (1 - share) * past
 
 
+def check_tau(tau: Any) -> None:
+    """Raises InvalidArgument for a number outside of 0 to 1, and for what is no scalar."""
+    if is_number(tau):
+        fits = 0 <= tau <= 1
+    else:
+        fits = tf.is_tensor(tau) and tf.TensorShape(tau.shape).is_compatible_with(())
+    if not fits:
+        raise InvalidArgument(
+            f"Could not sync past variables: expected tau from 0 to 1, or a scalar tensor, got "
+            f"{tau!r:.80}. Use 1 for a copy."
+        )
+
+
 def difference(current: tf.Tensor, past: tf.Tensor, name: str | None = None) -> tf.Tensor:
     """Current minus past; for bools, whether they differ."""
     subtract = tf.math.logical_xor if current.dtype == tf.bool else tf.subtract
@@ -38,10 +51,9 @@ def difference(current: tf.Tensor, past: tf.Tensor, name: str | None = None) -> 
 class Shadow:
     """The past of a variable as a copy: in `full`, between `fill` and `empty`."""
 
-    def __init__(self, current: tf.Variable, name: str, *, hard: bool) -> None:
+    def __init__(self, current: tf.Variable, name: str, given: Any) -> None:
         self.current = current
-        # Keras's statistics are already averages, which a soft sync would slow.
-        self._hard = hard
+        self._given = given
         self.full = tf.Variable(current.read_value(), trainable=False, name=f"past/{name}")
         self.stored = [self.full]
 
@@ -56,8 +68,9 @@ class Shadow:
     def sync(self, tau: float | tf.Tensor = 1.0, *, statistics: bool = False) -> None:
         """Moves the past value towards the current one."""
         value = tf.convert_to_tensor(self.current)
-        hard = (self._hard and not statistics) or (isinstance(tau, int | float) and tau == 1)
-        if not hard and value.dtype.is_floating:
+        # Keras's statistics are already averages, which a soft sync would slow.
+        soft = statistics or getattr(self._given, "trainable", True)
+        if soft and not (is_number(tau) and tau == 1) and value.dtype.is_floating:
             value = moved(value, self.full.read_value(), tau)
         self.full.assign(value)
 
@@ -109,7 +122,7 @@ class Shadows(tf.Module):
                 part(
                     _current(name, variable),
                     name if isinstance(name, str) else _own_name(variable),
-                    hard=not getattr(variable, "trainable", True),
+                    variable,
                 )
                 for name, variable in named.items()
             )
@@ -221,13 +234,9 @@ class PastVariables(Shadows):
                 averages.
 
         Raises:
-            InvalidArgument: a number outside of 0 to 1.
+            InvalidArgument: a number outside of 0 to 1, or no scalar.
         """
-        if isinstance(tau, str) or (isinstance(tau, int | float) and not 0 <= tau <= 1):
-            raise InvalidArgument(
-                f"Could not sync past variables: expected tau from 0 to 1, got {tau!r}. Use 1 for "
-                f"a copy."
-            )
+        check_tau(tau)
         for part in self._parts:
             part.sync(tau, statistics=statistics)
 

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import tensorflow.compat.v1 as tf
-from tensorflow import Variable
 
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import is_number, is_whole
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.keras.graphs.nodes import Nest
-from tb_pastnet.keras.past.past_variables import moved
+from tb_pastnet.keras.past.past_variables import check_tau, moved
 from tb_pastnet.v1.clones.clone_arguments import flat
 from tb_pastnet.v1.graph.graph_variables import (
     GraphVariable,
@@ -99,7 +98,7 @@ def build_sync(
     statistics: bool = False,
 ) -> tf.Operation:
     """Builds the operation that syncs each past variable with its current one, see `sync_op`."""
-    _check_tau(tau)
+    check_tau(tau)
     earlier, later = flat(after), flat(before)
     one_graph([*earlier, *later, tau], graph, "sync past variables")
     with graph.as_default(), tf.name_scope(name) as scope:
@@ -115,18 +114,6 @@ def build_sync(
         sync = tf.group(*writes, name=scope)
     let_wait(later, {name for current, _ in pairs for name in current.holders}, sync)
     return sync
-
-
-def _check_tau(tau: float | tf.Tensor) -> None:
-    if is_number(tau):
-        fits = 0 <= tau <= 1
-    else:
-        fits = isinstance(tau, tf.Tensor | Variable) and tau.shape.is_compatible_with(())
-    if not fits:
-        raise InvalidArgument(
-            f"Could not sync past variables: expected tau from 0 to 1, or a scalar tensor, got "
-            f"{tau!r:.80}. Use 1 for a copy."
-        )
 
 
 def _synced(current: GraphVariable, past: GraphVariable, tau: float | tf.Tensor) -> tf.Tensor:

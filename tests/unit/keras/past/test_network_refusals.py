@@ -249,7 +249,7 @@ def test_a_function_without_an_example():
 
 @pytest.mark.parametrize("tau", [-0.1, 1.5])
 def test_a_tau_out_of_range(model, tau):
-    with refused(f"expected tau from 0 to 1, got {tau}"):
+    with refused(f"expected tau from 0 to 1, or a scalar tensor, got {tau}"):
         PastNetwork(model).sync(tau)
 
 

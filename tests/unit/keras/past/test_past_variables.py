@@ -59,6 +59,18 @@ def test_a_soft_sync_copies_statistics_unless_it_is_asked_not_to(model, statisti
         np.testing.assert_allclose(new, old + share, rtol=1e-6)
 
 
+def test_what_was_frozen_follows_softly_once_it_trains():
+    layer = keras.layers.Dense(2)
+    layer.build((None, 3))
+    layer.trainable = False
+    shadow = PastVariables(layer.variables)
+    before = layer.kernel.numpy()
+    layer.kernel.assign_add(tf.ones((3, 2)))
+    layer.trainable = True
+    shadow.sync(tau=0.25)
+    np.testing.assert_allclose(shadow.past[0], before + 0.25, rtol=1e-6)
+
+
 def test_tau_is_as_exact_as_the_variable():
     current = tf.Variable(1.0, dtype=tf.float64)
     shadow = PastVariables([current])
@@ -189,6 +201,6 @@ def test_wrong_use_is_refused():
     ):
         PastVariables([np.ones(3)])
     shadow = PastVariables([tf.Variable(1.0)])
-    for tau in (-0.1, 1.5, 2):
-        with pytest.raises(InvalidArgument, match=r"expected tau from 0 to 1, got"):
+    for tau in (-0.1, 1.5, 2, np.float32(5), np.int64(3), None, "1", True, tf.ones(2)):
+        with pytest.raises(InvalidArgument, match=r"expected tau from 0 to 1, or a scalar tensor, got"):
             shadow.sync(tau)
