@@ -60,7 +60,7 @@ def clone_network(
     outputs: Nest = None,
     *,
     weights: str = "copy",
-    initializer: Initializer | None = None,
+    initializer: Initializer | str | None = None,
     example: Nest = None,
     name: str | None = None,
 ) -> Any:
@@ -84,8 +84,8 @@ def clone_network(
         outputs: one KerasTensor or a list or dict of them; None for a model or function.
         weights: "copy": the values of all variables. "fresh": drawn again by the layers' own
             initializers; results of `adapt`, masks and frozen values are kept.
-        initializer: with weights="fresh": a Keras initializer, or a function of `shape` and
-            `dtype`, for the trainable variables. It is required for a function, which has no
+        initializer: with weights="fresh": a Keras initializer, its name, or a function of `shape`
+            and `dtype`, for the trainable variables. It is required for a function, which has no
             layers; all other variables are then copied.
         example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: for a tf.function
             that hasn't been called yet, and a subclassed model that takes other dtypes than its
@@ -97,6 +97,7 @@ def clone_network(
         function.
 
     Raises:
+        ValueError: from Keras, if it has no initializer of that name.
         InvalidArgument: an input is missing or unused, an output can't be reached, or the model
             isn't built. Also if a layer can't be made from its config or then computes something
             else, or if a function uses other state than variables or a deleted one.
@@ -111,7 +112,8 @@ def clone_network(
         >>> float(keras.Model(x, y)(batch)[0, 0]), float(copy(batch)[0, 0])
         (2.0, 5.0)
     """
-    _check_values(weights, initializer)
+    drawn: Initializer | None = keras.initializers.get(initializer)
+    _check_values(weights, drawn)
     if not tf.executing_eagerly():
         raise InvalidArgument(
             "Could not clone a network: expected to run eagerly, got a call inside of a "
@@ -119,19 +121,19 @@ def clone_network(
         )
     if outputs is not None:
         need_tensorflow("clone a Keras network")
-        return _finished(_part_copied(inputs, outputs, name), weights, initializer)
+        return _finished(_part_copied(inputs, outputs, name), weights, drawn)
     if isinstance(inputs, keras.layers.Layer):
-        return _finished(_model_copied(inputs, example, name), weights, initializer)
+        return _finished(_model_copied(inputs, example, name), weights, drawn)
     refuse_legacy(inputs)
     if not callable(inputs):
         raise _unknown(inputs)
-    if weights == "fresh" and initializer is None:
+    if weights == "fresh" and drawn is None:
         raise InvalidArgument(
             "Could not clone a function with fresh weights: expected an initializer, got none. A "
             "function has no layers with initializers: pass initializer=, such as "
             "keras.initializers.GlorotUniform()."
         )
-    return _clone_function(inputs, initializer, example, name)
+    return _clone_function(inputs, drawn, example, name)
 
 
 def _check_values(weights: str, initializer: Initializer | None) -> None:

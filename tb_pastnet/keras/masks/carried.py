@@ -74,13 +74,24 @@ def _carrying(original: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             TRACED.add(self)
-            carry(self)
+            state = carry(self)
+            if original.__name__ == "save" and state is not None and state.masked:
+                _warn_of_hdf5(*args, **kwargs)
         except Exception as error:
             # Training or saving continues: the model may not even have masks.
             LOGGER.warning("Could not attach the masks of its weights to a model: %s", error)
         return original(self, *args, **kwargs)
 
     return method
+
+
+def _warn_of_hdf5(filepath: Any, *_: Any, **__: Any) -> None:
+    if str(filepath).endswith((".h5", ".hdf5")):
+        LOGGER.warning(
+            "Could not save masks into %s: expected a .keras or .weights.h5 file, got Keras's old "
+            "format, which stores only weights and configs. Save into a .keras file.",
+            filepath,
+        )
 
 
 def _reducing(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -253,7 +253,7 @@ class MaskCommands:
             weights = self._weights(wanted, single=mask is not None)
             pairs = [(w, _mask_for(command.__name__, w, mask, channels)) for w in weights]
             if command is EditedWeight.freeze and mask is None:
-                # Of a layer, what isn't pruned.
+                # A layer's weights that are all pruned are left out.
                 left = [(w, o) for w, o in pairs if (w.kept if o is None else w.kept & ~o).any()]
                 pairs = left or pairs
             for weight, own in pairs:

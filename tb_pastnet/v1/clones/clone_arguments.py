@@ -98,8 +98,8 @@ def replacements(inputs: Nest, new_inputs: Nest, graph: tf.Graph) -> list[Pair]:
 
 def free_scope(scope: str, graph: tf.Graph, doing: str = DOING) -> str:
     """A scope without a slash at its end; raises InvalidArgument if it is invalid or taken."""
-    name = scope.rstrip("/")
-    if not _SCOPE.fullmatch(name):
+    name = str(scope).rstrip("/")
+    if not isinstance(scope, str) or not _SCOPE.fullmatch(name):
         raise InvalidArgument(
             f"Could not {doing}: expected a valid scope of TensorFlow, got {scope!r}. Begin it "
             f"with a letter, a digit or a dot."

@@ -102,6 +102,13 @@ def test_an_initializer_draws_what_is_trained():
     assert [v.numpy().ravel()[0] for v in copy.variables] == [1.0, 2.0, 3.0, 4.0, 0.0, 1.0]
 
 
+def test_an_initializer_may_be_named():
+    copy = clone_network(*wide(), weights="fresh", initializer="ones")
+    assert all((variable.numpy() == 1).all() for variable in copy.variables)
+    with pytest.raises(ValueError, match="thick"):
+        clone_network(*wide(), weights="fresh", initializer="thick")
+
+
 def test_an_initializer_of_another_shape_is_refused():
     with pytest.raises(
         InvalidArgument,

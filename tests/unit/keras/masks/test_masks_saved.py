@@ -59,6 +59,15 @@ def test_keras_file(trained, tmp_path):
     assert_back(trained, model, pastnet.Masks(model))
 
 
+def test_the_old_format_has_no_place_for_masks_and_a_warning_says_so(trained, tmp_path, caplog):
+    trained[0].save(tmp_path / "model.keras")
+    with caplog.at_level("WARNING", "tb_pastnet"):
+        keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(tmp_path / "other.h5")
+        trained[0].save(tmp_path / "model.h5")
+    (record,) = [each for each in caplog.records if each.name.startswith("tb_pastnet")]
+    assert record.message.startswith(f"Could not save masks into {tmp_path / 'model.h5'}: expected")
+
+
 @pytest.mark.parametrize("made", ["before", "after"])
 def test_weights_file(trained, tmp_path, made):
     path = tmp_path / "model.weights.h5"

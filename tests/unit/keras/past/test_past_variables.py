@@ -202,5 +202,7 @@ def test_wrong_use_is_refused():
         PastVariables([np.ones(3)])
     shadow = PastVariables([tf.Variable(1.0)])
     for tau in (-0.1, 1.5, 2, np.float32(5), np.int64(3), None, "1", True, tf.ones(2)):
-        with pytest.raises(InvalidArgument, match=r"expected tau from 0 to 1, or a scalar tensor, got"):
+        with pytest.raises(
+            InvalidArgument, match=r"expected tau from 0 to 1, or a scalar tensor, got"
+        ):
             shadow.sync(tau)

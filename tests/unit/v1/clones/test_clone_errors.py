@@ -118,7 +118,7 @@ def test_the_graph_of_a_function():
     )
 
 
-@pytest.mark.parametrize("scope", ["", "/", "_x", "a b"])
+@pytest.mark.parametrize("scope", ["", "/", "_x", "a b", 3])
 def test_a_scope_that_is_none(network, refused, scope):
     refused(
         rf"expected a valid scope of TensorFlow, got {scope!r}\. Begin it with a letter",
