@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -19,22 +20,22 @@ def static(tmp_path, monkeypatch):
     return folder
 
 
-def building(monkeypatch, static, files, code=0):
-    def npm(script, env):
+def building(monkeypatch, files, code=0):
+    def npm(script, env, dashes, folder):
         for name, content in files.items():
-            (static / name).write_bytes(content)
+            (Path(folder) / name).write_bytes(content)
         return code, "broken" if code else "index.js: 0.2 KB gz"
 
     monkeypatch.setattr(bundle, "npm", npm)
 
 
 def test_the_same_bytes_are_accepted(static, monkeypatch):
-    building(monkeypatch, static, {"index.js": b"committed"})
+    building(monkeypatch, {"index.js": b"committed"})
     assert bundle.compare({}) == (0, "")
 
 
-def test_other_bytes_and_new_files_are_named_and_the_committed_ones_come_back(static, monkeypatch):
-    building(monkeypatch, static, {"index.js": b"fresh", "new.css": b""})
+def test_other_bytes_and_new_files_are_named_and_the_committed_ones_stay(static, monkeypatch):
+    building(monkeypatch, {"index.js": b"fresh", "new.css": b""})
     code, text = bundle.compare({})
     assert code == 1
     assert text == (
@@ -45,7 +46,7 @@ def test_other_bytes_and_new_files_are_named_and_the_committed_ones_come_back(st
 
 
 def test_a_build_that_fails_shows_its_own_output(static, monkeypatch):
-    building(monkeypatch, static, {"index.js": b"half"}, code=3)
+    building(monkeypatch, {"index.js": b"half"}, code=3)
     assert bundle.compare({}) == (3, "broken")
     assert bundle.contents(static) == {"index.js": b"committed"}
 
