@@ -148,6 +148,7 @@ def test_filters_ticks_zoom_drill_badge_and_threshold(tab: Tab) -> None:
     # The legend is of the run under the pointer, at the record there.
     assert found["hover"]["legend"] == f"dense, step {found['hover']['pill'][0]}"
     assert found["hover"]["beside"] == f"frozen, step {found['hover']['pill'][0]}"
+    assert found["cancelled"] == ["1", "0", []]
     assert found["zoomed"] != found["reset"]
     # In a zoom the cursor stays inside: at its first record, there still, at its last, and at the end.
     [chip] = found["inside"]["range"]

@@ -133,6 +133,7 @@ export function startDrag(event: PointerEvent, width: number, band: RowBand | nu
   };
   window.addEventListener("pointermove", move, { signal: ended.signal });
   window.addEventListener("pointerup", () => stop(true), { signal: ended.signal });
+  window.addEventListener("pointercancel", () => stop(false), { signal: ended.signal });
   window.addEventListener("keydown", onKey, { capture: true, signal: ended.signal });
 }
 

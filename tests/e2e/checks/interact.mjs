@@ -1,6 +1,6 @@
 // Pointer and keys.
 import { idle } from "../../../frontend/scripts/browser.mjs";
-import { click, hash, NETWORK, openFrame, press, text } from "../visit.mjs";
+import { click, hash, NETWORK, openFrame, painted, press, text } from "../visit.mjs";
 
 /** Filters, ticks, zoom, threshold, drill and badge. */
 export async function interact({ base, newPage }) {
@@ -75,6 +75,21 @@ export async function interact({ base, newPage }) {
   }
   await press(frame, "0");
   found.reset = await text(frame, ".run-head .tick");
+  // A browser that takes a finger's drag to scroll sends no end of it, but that it is cancelled.
+  await page.mouse.move(column.x + 20, y);
+  await page.mouse.down();
+  await page.mouse.move(column.x + 60, y);
+  const boxes = () => frame.$eval(".zoom-box", (all) => getComputedStyle(all).opacity);
+  found.cancelled = [await boxes()];
+  await frame.evaluate(() =>
+    document.querySelector(".run-column").dispatchEvent(new PointerEvent("pointercancel", { bubbles: true })),
+  );
+  await page.mouse.move(column.x + 90, y);
+  await painted(frame);
+  found.cancelled.push(await boxes());
+  await page.mouse.up();
+  await idle(frame);
+  found.cancelled.push(await text(frame, ".zoom-chip"));
   await page.mouse.dblclick(column.x + 20, column.y + 62 + 30);
   await frame.waitForSelector(".layer-view");
   await idle(frame);
