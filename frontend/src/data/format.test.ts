@@ -90,6 +90,19 @@ it("groups thousands, shortens ticks and names shapes", () => {
     "10k",
     "2.5M",
   ]);
+  const close = [20_019, 20_020, 20_050, 20_100, 1_250_000, 999_999_999, 1_000_000_000, 1_000_000_100, 1_000_001_000];
+  expect([...close, -1_500].map(formatShort)).toEqual([
+    "20,019",
+    "20,020",
+    "20,050",
+    "20.1k",
+    "1.25M",
+    "999,999,999",
+    "1G",
+    "1,000,000,100",
+    "1,000,001,000",
+    "-1.5k",
+  ]);
   expect(formatShape([3, 3, 1, 32])).toBe("3×3×1×32");
   expect(formatShape([])).toBe("scalar");
   expect([plural(1, "channel"), plural(2000, "channel")]).toEqual(["1 channel", "2,000 channels"]);

@@ -11,16 +11,15 @@ const COUNTS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 /** 21,000 */
 export const formatCount = (value: number): string => COUNTS.format(value);
 
-/** 10k, 2.5M: for the ticks of an axis. */
+/** 10k, 2.5M: for the ticks of an axis, which are short only where that is exact. */
 export function formatShort(value: number): string {
-  for (const [unit, letter] of [
-    [1e9, "G"],
-    [1e6, "M"],
-    [1e3, "k"],
+  for (const [unit, letter, grain] of [
+    [1e9, "G", 1e7],
+    [1e6, "M", 1e4],
+    [1e3, "k", 1e2],
   ] as const) {
-    if (Math.abs(value) >= unit && (Math.abs(value) >= 10 * unit || (value * 10) % unit === 0)) {
-      return `${Number((value / unit).toFixed(2))}${letter}`;
-    }
+    const size = Math.abs(value) / unit;
+    if (size >= 1 && size < 10_000 && value % grain === 0) return `${value / unit}${letter}`;
   }
   return formatCount(value);
 }

@@ -1,1 +1,1 @@
-import("./page-C3ONUOYQ.js");import("./chunk-QE4ALC5J.js");import("./chunk-FLCRVQQ2.js");import("./chunk-N63K5H5N.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-C3ONUOYQ.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-RKZNWB2F.js");import("./chunk-IZWAKNIH.js");import("./chunk-NWSHPJLE.js");import("./chunk-EKYQAZCM.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-RKZNWB2F.js");async function t(){(await n).show(e)}export{t as render};
