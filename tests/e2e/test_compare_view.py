@@ -212,6 +212,8 @@ def test_the_last_record_of_a_run_holds_on_where_it_has_ended(
     assert f"{both} of {either} remaining weights are in both." in found["said"][0]
     left = chosen("ticket", "conv1", 40, "channels", "kept")
     assert found["heads"][0] == f"{left.sum()} of {left.size} remaining"
+    assert len(found["legend"]) == 4
+    assert all(text.endswith(" –") for text in found["legend"])  # no count where one has no record
     assert "their Δ can't be compared" in found["notes"][0]  # of another past
 
 

@@ -117,10 +117,12 @@ function Side({ side, ...props }: SideProps & { side: 0 | 1 }) {
 
 /** The classes of the difference in words, and how many channels are in each at a step. */
 function classesAt({ pair: [a, b], cells }: Sides, step: number): [string, string][] {
-  const counts = cells[THIRD] && figuresAt(cells[THIRD], step)?.counts;
+  const figures = cells[THIRD] && figuresAt(cells[THIRD], step);
   const [alive, gone] = maskWords();
   const texts = [`${alive} in both`, `only ${a.name}`, `only ${b.name}`, `${gone} in both`];
-  return [BOTH, ONLY_A, ONLY_B, NEITHER].map((kind, i) => [texts[i], counts ? formatCount(counts[kind]) : "–"]);
+  // Only one of the runs has a record at some steps.
+  const count = (kind: number) => (figures && figures.total > 0 ? formatCount(figures.counts[kind]) : "–");
+  return [BOTH, ONLY_A, ONLY_B, NEITHER].map((kind, i) => [texts[i], count(kind)]);
 }
 
 function ThirdSide(props: SideProps) {
