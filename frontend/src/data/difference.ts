@@ -90,9 +90,13 @@ export function differenceCells(own: Cells, base: Cells): Cells {
 export const isAlive = (state: number, mask: MaskKind): boolean =>
   state !== PRUNED && (mask === "kept" || state !== FROZEN);
 
-/** Cells over the steps of both runs: in which of them each channel remains. Both must have the same channels. */
-export function aliveIn(a: Cells, b: Cells, mask: MaskKind): Cells {
-  const steps = Float64Array.from(new Set([...a.steps, ...b.steps])).sort();
+const stepsOf = (a: Cells, b: Cells) => Float64Array.from(new Set([...a.steps, ...b.steps])).sort();
+
+/**
+ * Cells over steps, by default those of both runs: in which of them each channel remains. Both must have the same
+ * channels.
+ */
+export function aliveIn(a: Cells, b: Cells, mask: MaskKind, steps = stepsOf(a, b)): Cells {
   const state = new Uint8Array(a.channels * steps.length);
   const alive = Array.from({ length: STATE_BITS + 1 }, (_, code) => isAlive(code, mask));
   eachPair(steps, a, b, (place, i, j) => {

@@ -1,1 +1,1 @@
-import("./page-5PWUB4DI.js");import("./chunk-IZWAKNIH.js");import("./chunk-NWSHPJLE.js");import("./chunk-EKYQAZCM.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-5PWUB4DI.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-FWVGYZCJ.js");import("./chunk-IZWAKNIH.js");import("./chunk-NWSHPJLE.js");import("./chunk-WGSIJFDK.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-FWVGYZCJ.js");async function t(){(await n).show(e)}export{t as render};

@@ -116,11 +116,12 @@ function Side({ side, ...props }: SideProps & { side: 0 | 1 }) {
 }
 
 /** The classes of the difference in words, and how many channels are in each at a step. */
-function classesAt({ pair: [a, b], cells }: Sides, step: number): [string, string][] {
-  const figures = cells[THIRD] && figuresAt(cells[THIRD], step);
+function classesAt({ pair: [a, b], cells: [first, second] }: Sides, step: number): [string, string][] {
+  // The last record of a run holds on, as in the heads; the pictures end with it.
+  const [own, other] = [first, second].map((side) => side && { ...side, end: Number.POSITIVE_INFINITY });
+  const figures = own && other && figuresAt(aliveIn(own, other, maskKind.value, Float64Array.of(step)), step);
   const [alive, gone] = maskWords();
   const texts = [`${alive} in both`, `only ${a.name}`, `only ${b.name}`, `${gone} in both`];
-  // Only one of the runs has a record at some steps.
   const count = (kind: number) => (figures && figures.total > 0 ? formatCount(figures.counts[kind]) : "–");
   return [BOTH, ONLY_A, ONLY_B, NEITHER].map((kind, i) => [texts[i], count(kind)]);
 }
