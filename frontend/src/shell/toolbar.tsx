@@ -6,11 +6,13 @@ import { formatCount } from "../data/format";
 import { toPairs, VIEW_NAMES, type ViewName } from "../data/urlstate";
 import { copyImage, copyText, hashUrl, saveAs } from "../host";
 import { Button, Icon, Switch } from "../parts/widgets";
+import { cellsOf } from "../state/answers";
 import { baselineRun, canDiffer, differs, toggleVersus } from "../state/baseline";
 import { cursor } from "../state/cursor";
 import { showView } from "../state/navigate";
-import { activeLayer, shownRuns } from "../state/runs";
-import { page, rowZoom, sideOpen, spoken, update, view, zoom } from "../state/store";
+import { zoomedRows } from "../state/rows";
+import { activeLayer, activeRun, shownRuns } from "../state/runs";
+import { page, sideOpen, spoken, update, view, zoom } from "../state/store";
 import { VIEWS } from "../views";
 import type { CsvFile } from "../views/view";
 import { FilterBox } from "./filterbox";
@@ -115,7 +117,9 @@ function Menu() {
 
 /** What is zoomed to; a click shows all again. */
 function ZoomChip() {
-  const rows = view.value === "layer" ? rowZoom.value : null;
+  const [run, layer] = [activeRun.value, activeLayer.value];
+  const cells = view.value === "layer" && run && layer && cellsOf(run.name, layer.id).value;
+  const rows = cells ? zoomedRows(cells.channels) : null;
   if (!zoom.value && !rows) return null;
   const text = (what: string, [from, to]: [number, number]) => `${what} ${formatCount(from)} to ${formatCount(to)}`;
   const parts = [zoom.value && text("steps", zoom.value), rows && text("rows", [rows[0] + 1, rows[1]])].filter(Boolean);

@@ -3,7 +3,7 @@ import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
 import { FROZEN, MOVING, SETTLED } from "../data/states";
 import { cellsOf } from "./answers";
-import { allRows, drawnRows, ordered, orderRun } from "./rows";
+import { allRows, drawnRows, ordered, orderRun, zoomedRows } from "./rows";
 import { layerIn, type Run, runs } from "./runs";
 import { order, rowsOf, rowZoom } from "./store";
 
@@ -92,6 +92,7 @@ it("draws the zoomed rows, as one list until they change, and all where the zoom
   expect([...drawnRows(Uint32Array.of(0, 1, 2))]).toEqual([1, 2]);
   set(rowZoom, [3, 99]);
   expect([...drawnRows(all)]).toEqual([1, 3]);
+  expect([zoomedRows(5), zoomedRows(3)]).toEqual([[3, 5], null]);
   for (const outside of [
     [5, 9],
     [0, 5],

@@ -51,10 +51,17 @@ export function allRows(run: Run, layer: string, cells: Cells): Uint32Array {
 const NONE: Uint32Array = new Uint32Array(0);
 let last = { all: NONE, from: 0, to: 0, rows: NONE };
 
-/** Those of the rows that are drawn; a zoom outside of them shows all. */
+/** The range that is drawn of so many rows; null where that is all of them, as in a zoom outside of them. */
+export function zoomedRows(count: number): [number, number] | null {
+  const [from, to] = rowZoom.value ?? [0, count];
+  return from >= count || (from === 0 && to >= count) ? null : [from, Math.min(to, count)];
+}
+
+/** Those of the rows that are drawn. */
 export function drawnRows(all: Uint32Array): Uint32Array {
-  const [from, to] = rowZoom.value ?? [0, all.length];
-  if (from >= all.length || (from === 0 && to >= all.length)) return all;
+  const range = zoomedRows(all.length);
+  if (!range) return all;
+  const [from, to] = range;
   if (last.all !== all || last.from !== from || last.to !== to) last = { all, from, to, rows: all.subarray(from, to) };
   return last.rows;
 }

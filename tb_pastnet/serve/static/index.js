@@ -1,1 +1,1 @@
-import("./page-FWVGYZCJ.js");import("./chunk-IZWAKNIH.js");import("./chunk-NWSHPJLE.js");import("./chunk-WGSIJFDK.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-FWVGYZCJ.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-2JI7QARB.js");import("./chunk-IZWAKNIH.js");import("./chunk-NWSHPJLE.js");import("./chunk-DGUFZD5I.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-2JI7QARB.js");async function t(){(await n).show(e)}export{t as render};
