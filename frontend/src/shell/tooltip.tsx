@@ -8,6 +8,7 @@ import type { Figures } from "../data/record";
 import { NO_DATA, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { MEASURE_TITLES } from "../data/urlstate";
 import { sparsityText } from "../data/violations";
+import { useSize } from "../parts/canvas";
 import { Icon, Marker, movedTo } from "../parts/widgets";
 import { stepsText } from "../parts/words";
 import { cellsOf, drawnOf } from "../state/answers";
@@ -18,7 +19,9 @@ import { rows } from "../state/rows";
 import { activeLayer, layerIn, listed, type Run, runs } from "../state/runs";
 import { type Hover, hover, measure } from "../state/store";
 
+/** The height is that of most. */
 const ROOM = { width: 252, height: 276 };
+const EDGE = 4;
 
 interface LineProps {
   /** "fill-…", the colour of the swatch; a warning has an icon in its place. */
@@ -213,13 +216,19 @@ function Text() {
 }
 
 export function Tooltip() {
+  const { ref, size } = useSize<HTMLDivElement>();
   const pointed = hover.value;
   if (!pointed || !(pointed.run || pointed.tip)) return null;
   const right = pointed.x + 18 + ROOM.width < window.innerWidth;
-  const top = Math.min(pointed.y + 16, Math.max(4, window.innerHeight - ROOM.height));
-  const left = right ? pointed.x + 18 : pointed.x - ROOM.width - 18;
+  const lowest = window.innerHeight - Math.max(ROOM.height, size.height + EDGE);
+  const top = Math.max(EDGE, Math.min(pointed.y + 16, lowest));
+  const left = Math.max(EDGE, right ? pointed.x + 18 : pointed.x - ROOM.width - 18);
+  const place = (element: HTMLDivElement | null) => {
+    ref.current = element;
+    movedTo(left, top)(element);
+  };
   return (
-    <div ref={movedTo(left, top)} class="tooltip" style={{ width: `${ROOM.width}px` }} aria-hidden="true">
+    <div ref={place} class="tooltip" style={{ width: `${ROOM.width}px` }} aria-hidden="true">
       <Text />
     </div>
   );

@@ -1,1 +1,1 @@
-import("./page-2JI7QARB.js");import("./chunk-IZWAKNIH.js");import("./chunk-NWSHPJLE.js");import("./chunk-DGUFZD5I.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-2JI7QARB.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-LDLRL346.js");import("./chunk-IZWAKNIH.js");import("./chunk-NWSHPJLE.js");import("./chunk-GBYQS77S.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-LDLRL346.js");async function t(){(await n).show(e)}export{t as render};
