@@ -26,3 +26,10 @@ def test_tooltips_stay_in_the_window(hostile: Tab, size: tuple[int, int]) -> Non
     width, height = size
     found = clean(hostile.drive("tooltips", hash={"v": "network"}, width=width, height=height))
     assert found == [0, 0]
+
+
+@pytest.mark.parametrize("view", ["network", "layer", "compare"])
+def test_of_each_name_beginning_and_end_are_seen(hostile: Tab, view: str) -> None:
+    widths = (380, 720, 1280)
+    found = clean(hostile.drive("narrowNames", hash={"v": view}, widths=widths))
+    assert found == {str(width): [] for width in widths}

@@ -47,12 +47,16 @@ export function Marker({ color, shape, size = 11 }: { color: string; shape: numb
   );
 }
 
+/** A letter and the sign that more are cut off, or a beginning that is as short. */
+const beginningWidth = (part: string): string => `min(1.6em, ${0.4 * part.length}em)`;
+
 /** A name that is cut in the middle if there is little room: runs often differ only in their last letters. */
 export function RunName({ text }: { text: string }) {
+  const parts = beginningAndEnd(text);
   return (
     <bdi class="path">
-      {beginningAndEnd(text).map((part, i) => (
-        <span key={i} class="name">
+      {parts.map((part, i) => (
+        <span key={i} class="name" style={i + 1 < parts.length ? { minWidth: beginningWidth(part) } : undefined}>
           {part}
         </span>
       ))}

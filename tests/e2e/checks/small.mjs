@@ -1,6 +1,6 @@
 // Narrow windows and long names: what is cut off, and by what.
 import { idle } from "../../../frontend/scripts/browser.mjs";
-import { hashOf, openFrame } from "../visit.mjs";
+import { hashOf, openFrame, painted } from "../visit.mjs";
 
 /** In the page: how far an element is outside of the window, in pixels; 0 where it is inside. */
 const outside = (frame, selector) =>
@@ -22,6 +22,31 @@ export async function tooltips({ base, newPage }, { hash, width, height }) {
     await page.mouse.move(across, down);
     await idle(frame);
     found.push(await outside(frame, ".tooltip"));
+  }
+  return found;
+}
+
+/** In the page: names of runs of which a part isn't seen at all, or leaves its box. */
+function lostParts() {
+  return [...document.querySelectorAll(".path:not(.thumb-head *)")].flatMap((path) => {
+    const { left, right } = path.getBoundingClientRect();
+    const lost = [...path.children].some((part) => {
+      const box = part.getBoundingClientRect();
+      return part.scrollWidth > 0 && (box.width < 4 || box.left < left - 1 || box.right > right + 1);
+    });
+    return lost && path.checkVisibility() && right > left ? [path.textContent] : [];
+  });
+}
+
+/** The same in windows of some widths. */
+export async function narrowNames({ base, newPage }, { hash, widths }) {
+  const page = await newPage();
+  const frame = await openFrame(page, base, { hash: hashOf(hash) });
+  const found = {};
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 800 });
+    await painted(frame);
+    found[width] = await frame.evaluate(lostParts);
   }
   return found;
 }
