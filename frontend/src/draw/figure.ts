@@ -21,6 +21,8 @@ export interface Font {
   family: string;
 }
 
+export const cssFont = ({ weight, size, family }: Font): string => `${weight} ${size}px ${family}`;
+
 export interface Figure {
   /** The part of the marks' plane that it shows. */
   box: Box;
@@ -100,7 +102,7 @@ function paintMarks(context: CanvasRenderingContext2D, marks: readonly Mark[]): 
 
 function paintMark(context: CanvasRenderingContext2D, mark: Mark): void {
   if (mark.kind === "text") {
-    context.font = `${mark.font.weight} ${mark.font.size}px ${mark.font.family}`;
+    context.font = cssFont(mark.font);
     context.textBaseline = "middle";
     context.fillStyle = mark.fill;
     context.fillText(mark.text, mark.x, mark.y);

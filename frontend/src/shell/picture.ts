@@ -3,8 +3,9 @@
 import { formatCount, formatPower } from "../data/format";
 import { scaleTop } from "../data/scale";
 import { MOVING, PRUNED, STATE_TITLES } from "../data/states";
-import { type Figure, type Font, type Mark, paintFigure, toSvg } from "../draw/figure";
+import { cssFont, type Figure, type Font, type Mark, paintFigure, toSvg } from "../draw/figure";
 import type { Box } from "../draw/raster";
+import { fitted, textWidth } from "../draw/text";
 import type { Theme } from "../draw/theme";
 import { cursor } from "../state/cursor";
 import { listed, shownRuns, threshold } from "../state/runs";
@@ -25,6 +26,8 @@ const fontOf = (style: CSSStyleDeclaration): Font => ({
   size: Number.parseFloat(style.fontSize),
   family: style.fontFamily,
 });
+
+const widthIn = (font: Font) => (text: string) => textWidth(text, cssFont(font));
 
 /** The marks of an element's box: its fill, and the borders that it has. */
 function* boxMarks(rect: DOMRect, style: CSSStyleDeclaration): Generator<Mark> {
@@ -165,7 +168,7 @@ function placeLegend(left: number, top: number, width: number, font: Font, color
   const start = left + MARGIN;
   let [x, y] = [start, top];
   for (const [swatch, text] of legendOf(colors)) {
-    const wide = 30 + 0.62 * font.size * text.length;
+    const wide = 30 + widthIn(font)(text);
     if (x > start && x + wide > left + width) [x, y] = [start, y + LINE];
     marks.push(swatch({ x, y: y - 5, width: 20, height: 10 }));
     marks.push({ kind: "text", x: x + 26, y, text, font, fill: colors.text });
@@ -178,13 +181,13 @@ function placeLegend(left: number, top: number, width: number, font: Font, color
 function titleMarks(caption: string, { x: left, y: top, width }: Box, font: Font, colors: Theme): Mark[] {
   const facts = `step ${formatCount(cursor.value)} · settled below ${formatPower(threshold.value)}`;
   const runs = `Runs: ${shownRuns.value.map(({ name }) => name).join(", ")}`;
-  const letters = Math.floor((width - 2 * MARGIN) / 6.5);
-  const fitted = runs.length > letters ? `${runs.slice(0, letters)}…` : runs;
-  const [x, y] = [left + MARGIN, top + 20];
+  const [x, y, room] = [left + MARGIN, top + 20, width - 2 * MARGIN];
   const bold = { ...font, weight: "500", size: 14 };
+  const line = (text: string, font: Font) =>
+    ({ kind: "text", x, text: fitted(text, room, widthIn(font)), font }) as const;
   return [
-    { kind: "text", x, y, text: `${caption} · ${facts}`, font: bold, fill: colors.text },
-    { kind: "text", x, y: y + LINE, text: fitted, font, fill: colors.muted },
+    { ...line(`${caption} · ${facts}`, bold), y, fill: colors.text },
+    { ...line(runs, font), y: y + LINE, fill: colors.muted },
   ];
 }
 

@@ -22,6 +22,7 @@ import {
   scatterY,
   spotOf,
 } from "../../draw/scatter";
+import { pageTextWidth } from "../../draw/text";
 import { Canvas, inPixels, Sized } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
 import { DataTable, RunLabel, RunName } from "../../parts/widgets";
@@ -34,12 +35,14 @@ import { FunctionPanel, placeTip } from "./place";
 
 const TRAIL = 8;
 const LABELS = 7;
-const LETTER = 5.8;
 const WIDEST = 130;
+const GAP = 4;
 const LEFT = 40;
 const BOTTOM = 34;
 const NEAR = 18;
 
+/** Of a label's text. */
+const widthOf = (text: string): number => Math.ceil(pageTextWidth(text, 11)) + 1;
 const idOf = (move: Move): string => placeKey({ kind: "layer", name: move.layer });
 
 /** The layers at the record of the probe in force at a step. */
@@ -72,18 +75,19 @@ function arrange(entry: Probed, width: number, height: number) {
     .flatMap((move) => {
       const spot = spotOf(frame, move);
       const weight = isChosen(move) ? 999 : notable(move);
-      return spot ? [{ ...move, spot, weight, width: Math.min(WIDEST, move.layer.length * LETTER + 2) }] : [];
+      return spot ? [{ ...move, spot, weight }] : [];
     })
     .sort((a, b) => b.weight - a.weight);
   // All whose weights and outputs didn't change share one place.
   const still = dots.filter((dot) => dot.weights === 0 && dot.output === 0);
   const more = still.length > 1 ? ` +${formatCount(still.length - 1)}` : "";
-  if (more) still[0].width += more.length * LETTER;
+  const moreOf = (layer: string) => (layer === still[0]?.layer ? more : "");
+  const wanted = dots.slice(0, 4 * LABELS).map(({ layer, spot }) => {
+    const after = moreOf(layer);
+    return { layer, spot, width: Math.min(WIDEST, widthOf(layer)) + (after ? GAP + widthOf(after) : 0) };
+  });
   const spots = dots.map(({ spot }) => spot);
-  const labels = placeLabels(frame, dots.slice(0, 4 * LABELS), spots, LABELS).map((label) => ({
-    ...label,
-    more: label.layer === still[0]?.layer ? more : "",
-  }));
+  const labels = placeLabels(frame, wanted, spots, LABELS).map((label) => ({ ...label, more: moreOf(label.layer) }));
   return { record, trails, frame, dots, labels, chosen: dots.find(isChosen)?.layer ?? null };
 }
 
