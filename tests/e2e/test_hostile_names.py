@@ -104,6 +104,13 @@ def test_pictures_show_where_the_beginning_of_a_name_is_cut_off(found: Found) ->
     assert all(re.fullmatch("…x*", word) for word in cut)
 
 
+def test_pictures_write_names_from_right_to_left(found: Found) -> None:
+    """Each as one text from its own side, cut at its end where there is no room."""
+    texts = [text for text in found["network"]["downloads"]["foreign"] if ">עברית " in text]
+    assert texts
+    assert all('direction="rtl" text-anchor="end"' in text for text in texts)
+
+
 @pytest.mark.parametrize("of", ["network", "layer", "compare"])
 def test_downloads_have_names_that_are_one_file(found: Found, of: str) -> None:
     seen = found["layerDownloads"] if of == "layer" else found[of]["downloads"]

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { beginningAndEnd, shortNames } from "./names";
+import { beginningAndEnd, isolated, shortNames } from "./names";
 
 const shorts = (...names: string[]) => [...shortNames(names).values()];
 
@@ -35,4 +35,8 @@ it.each([
   ["a\u202e_later", ["a\u202e_later"]],
 ])("may cut the beginning of %o, not its end", (name, parts) => {
   expect(beginningAndEnd(name)).toEqual(parts);
+});
+
+it("isolates names from right to left, which would order the letters around them anew", () => {
+  expect(["run_1", "עברית_1"].map(isolated)).toEqual(["run_1", "\u2068עברית_1\u2069"]);
 });

@@ -58,6 +58,11 @@ export function shortNames(names: readonly string[]): Map<string, string> {
 // Hebrew, Arabic and their presentation forms; as scripts by name the pattern takes 20 ms to compile.
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\ufb1d-\ufdff\ufe70-\ufeff]/;
 
+export const isRightToLeft = (text: string): boolean => RIGHT_TO_LEFT.test(text);
+
+/** A name inside of a text: the letters around one that is written from right to left keep their order. */
+export const isolated = (name: string): string => (isRightToLeft(name) ? `\u2068${name}\u2069` : name);
+
 /** The last words of a name. */
 const ENDING = /(?<=[/_.-]).{1,10}$/;
 
@@ -65,5 +70,5 @@ const ENDING = /(?<=[/_.-]).{1,10}$/;
 export function beginningAndEnd(name: string): string[] {
   const ending = name.search(ENDING);
   const cut = ending < 0 ? name.length - 6 : ending;
-  return cut <= 0 || RIGHT_TO_LEFT.test(name) ? [name] : [name.slice(0, cut), name.slice(cut)];
+  return cut <= 0 || isRightToLeft(name) ? [name] : [name.slice(0, cut), name.slice(cut)];
 }

@@ -14,6 +14,12 @@ describe("toSvg", () => {
     expect(told).toContain('viewBox="0 0 100 50"');
   });
 
+  it("writes from right to left up to the left end", () => {
+    const text = svg({ kind: "text", x: 3, y: 4, text: "אב", font, fill: "red", rightToLeft: true });
+    expect(text).toContain('<text x="3" y="4"');
+    expect(text).toContain('direction="rtl" text-anchor="end"');
+  });
+
   it("gives each clip and gradient a name of its own", () => {
     const gradient: Mark = { kind: "gradient", box, colors: ["red", "white", "blue"], down: false };
     const told = svg(

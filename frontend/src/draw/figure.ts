@@ -8,7 +8,8 @@ export type Mark =
   | { kind: "gradient"; box: Box; colors: readonly string[]; down: boolean }
   /** Stripes that lean like those of pruned channels. */
   | { kind: "hatch"; box: Box; fill: string; line: string }
-  | { kind: "text"; x: number; y: number; text: string; font: Font; fill: string }
+  /** From its left end, whichever way it is written. */
+  | { kind: "text"; x: number; y: number; text: string; font: Font; fill: string; rightToLeft?: boolean }
   /** A path of SVG, moved and scaled. */
   | { kind: "path"; d: string; x: number; y: number; scale: number; fill: string }
   | { kind: "image"; box: Box; canvas: HTMLCanvasElement }
@@ -53,7 +54,8 @@ export function toSvg({ box: { x, y, width, height }, marks }: Figure): string {
     if (mark.kind === "text") {
       const { weight, size, family } = mark.font;
       const look = `font-family="${escaped(family)}" font-size="${size}" font-weight="${weight}" fill="${mark.fill}"`;
-      return `<text x="${rounded(mark.x)}" y="${rounded(mark.y)}" dominant-baseline="central" xml:space="preserve" ${look}>${escaped(mark.text)}</text>`;
+      const way = mark.rightToLeft ? 'direction="rtl" text-anchor="end" ' : "";
+      return `<text x="${rounded(mark.x)}" y="${rounded(mark.y)}" dominant-baseline="central" xml:space="preserve" ${way}${look}>${escaped(mark.text)}</text>`;
     }
     if (mark.kind === "path") {
       const { x, y, scale } = mark;
@@ -104,6 +106,8 @@ function paintMark(context: CanvasRenderingContext2D, mark: Mark): void {
   if (mark.kind === "text") {
     context.font = cssFont(mark.font);
     context.textBaseline = "middle";
+    context.textAlign = "left";
+    context.direction = mark.rightToLeft ? "rtl" : "ltr";
     context.fillStyle = mark.fill;
     context.fillText(mark.text, mark.x, mark.y);
     return;

@@ -1,6 +1,7 @@
 /** What a view shows as a figure: its canvases, its texts where they stand, and a legend. */
 
 import { formatCount, formatPower } from "../data/format";
+import { isolated, isRightToLeft } from "../data/names";
 import { scaleTop } from "../data/scale";
 import { MOVING, PRUNED, STATE_TITLES } from "../data/states";
 import { cssFont, type Figure, type Font, type Mark, paintFigure, toSvg } from "../draw/figure";
@@ -50,7 +51,7 @@ function* boxMarks(rect: DOMRect, style: CSSStyleDeclaration): Generator<Mark> {
   }
 }
 
-/** The words of a text as they stand: one that breaks is several. */
+/** The words of a text as they stand: one that breaks is several. Of one from right to left, its lines. */
 function* piecesOf(node: Text): Generator<{ text: string; box: DOMRect }> {
   const range = document.createRange();
   const select = (start: number, end: number) => {
@@ -58,7 +59,11 @@ function* piecesOf(node: Text): Generator<{ text: string; box: DOMRect }> {
     range.setEnd(node, end);
     return range;
   };
-  const onOneLine = (start: number, end: number) => select(start, end).getClientRects().length <= 1;
+  // Each change of the way in which it is written begins another box.
+  const onOneLine = (start: number, end: number) => {
+    const [first, ...rest] = select(start, end).getClientRects();
+    return rest.every(({ top }) => top < (first.top + first.bottom) / 2);
+  };
   const endOfLine = (start: number, last: number) => {
     if (onOneLine(start, last)) return last;
     let [end, beyond] = [start + 1, last];
@@ -69,7 +74,7 @@ function* piecesOf(node: Text): Generator<{ text: string; box: DOMRect }> {
     }
     return end;
   };
-  for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
+  for (const { 0: word, index } of node.data.matchAll(isRightToLeft(node.data) ? /\S(.*\S)?/gs : /\S+/g)) {
     const last = index + word.length;
     for (let start = index, end: number; start < last; start = end) {
       end = endOfLine(start, last);
@@ -93,13 +98,18 @@ function* textMarks(node: Text, inside: DOMRect): Generator<Mark> {
     if (box.width === 0 || box.bottom > inside.bottom + 3 || box.left >= inside.right) continue;
     const letters = (room: number) => Math.max(0, Math.floor((room / box.width) * text.length));
     let [x, shown] = [box.left, text];
-    if (box.right > inside.right + 1) shown = `${text.slice(0, letters(inside.right - x - box.height / 2))}…`;
+    const rightToLeft = style.direction === "rtl";
+    if (isRightToLeft(text)) {
+      const [left, right] = [Math.max(box.left, inside.left), Math.min(box.right, inside.right)];
+      if (box.width > right - left + 1) shown = fitted(text, right - left, widthIn(font));
+      x = rightToLeft ? right - widthIn(font)(shown) : left;
+    } else if (box.right > inside.right + 1) shown = `${text.slice(0, letters(inside.right - x - box.height / 2))}…`;
     else if (x < inside.left - 1 && cutsBeginnings(parent)) {
       x = inside.left;
       shown = `…${text.slice(text.length - letters(box.right - x - box.height))}`;
     }
     const cased = style.textTransform === "uppercase" ? shown.toUpperCase() : shown;
-    yield { kind: "text", x, y: box.top + box.height / 2, text: cased, font, fill: style.color };
+    yield { kind: "text", x, y: box.top + box.height / 2, text: cased, font, fill: style.color, rightToLeft };
     if (box.right > inside.right + 1) return;
   }
 }
@@ -180,13 +190,13 @@ function placeLegend(left: number, top: number, width: number, font: Font, color
 /** The two lines above: what is shown, of which runs. */
 function titleMarks(caption: string, { x: left, y: top, width }: Box, font: Font, colors: Theme): Mark[] {
   const facts = `step ${formatCount(cursor.value)} · settled below ${formatPower(threshold.value)}`;
-  const runs = `Runs: ${shownRuns.value.map(({ name }) => name).join(", ")}`;
+  const runs = `Runs: ${shownRuns.value.map(({ name }) => isolated(name)).join(", ")}`;
   const [x, y, room] = [left + MARGIN, top + 20, width - 2 * MARGIN];
   const bold = { ...font, weight: "500", size: 14 };
   const line = (text: string, font: Font) =>
     ({ kind: "text", x, text: fitted(text, room, widthIn(font)), font }) as const;
   return [
-    { ...line(`${caption} · ${facts}`, bold), y, fill: colors.text },
+    { ...line(`${isolated(caption)} · ${facts}`, bold), y, fill: colors.text },
     { ...line(runs, font), y: y + LINE, fill: colors.muted },
   ];
 }

@@ -1,1 +1,1 @@
-import("./page-3UNLAF4X.js");import("./chunk-IZWAKNIH.js");import("./chunk-NWSHPJLE.js");import("./chunk-GU7WAPG4.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-3UNLAF4X.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-QLBPGTHZ.js");import("./chunk-YNLGBO7W.js");import("./chunk-UJIYLZRJ.js");import("./chunk-3BRBOIJ3.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-QLBPGTHZ.js");async function t(){(await n).show(e)}export{t as render};

@@ -34,12 +34,12 @@ async function tips(page, frame, selector, title) {
   return found;
 }
 
-/** Every download of the menu: the name of its file, and words of pictures whose beginning is cut off. */
+/** Every download of the menu: the name of its file, words of pictures whose beginning is cut off, and foreign ones. */
 async function downloads(page, frame) {
   await click(frame, ".download > button");
   const labels = (await text(frame, ".menu button")).filter((label) => !label.startsWith("Copy"));
   await press(frame, "Escape");
-  const [names, cut] = [[], []];
+  const [names, cut, foreign] = [[], [], []];
   for (let at = 0; at < labels.length; at++) {
     await click(frame, ".download > button");
     const waiting = page.waitForEvent("download");
@@ -49,8 +49,9 @@ async function downloads(page, frame) {
     if (!names.at(-1).endsWith(".svg")) continue;
     const svg = await readFile(await download.path(), "utf8");
     cut.push(...Array.from(svg.matchAll(/>(…[^<]*)</g), ([, word]) => word));
+    foreign.push(...Array.from(svg.matchAll(/<text [^>]*>[^<]*[\u0590-\u08ff][^<]*</g), ([text]) => text));
   }
-  return { labels, names, cut };
+  return { labels, names, cut, foreign };
 }
 
 const asTable = (frame) => click(frame, "button[aria-label^='View'][aria-label$='as a table']");
