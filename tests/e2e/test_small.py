@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.e2e import hostile as log
 from tests.e2e.browser import clean
 from tests.e2e.conftest import Tab, known, tensorboard, wait
+from tests.event_files import write_run
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +35,22 @@ def test_of_each_name_beginning_and_end_are_seen(hostile: Tab, view: str) -> Non
     widths = (380, 720, 1280)
     found = clean(hostile.drive("narrowNames", hash={"v": view}, widths=widths))
     assert found == {str(width): [] for width in widths}
+
+
+def test_long_words_stay_in_the_panel_of_the_probe(hostile: Tab) -> None:
+    assert clean(hostile.drive("probeText")) == 0
+
+
+def test_lists_of_runs_show_what_tells_them_apart(tmp_path: Path) -> None:
+    logdir = tmp_path / "logs"
+    names = [f"experiments/resnet_lr{rate}" for rate in (1, 2)]
+    for name in names:
+        write_run(logdir, name, range(3), layers={"only": 4})
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 2, 6), "both runs")
+        found = clean(tab.drive("runLists", run=names[0]))
+    assert found == {
+        "pair": ["lr1", "lr2"] * 2,
+        "audit": ["lr1", "lr2"],
+        "unprobed": ["Selected runs without a probe: lr1, lr2."],
+    }

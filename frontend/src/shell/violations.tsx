@@ -122,8 +122,9 @@ function Choice({ run }: { run: Run }) {
       {shownRuns.value.length > 1 ? (
         <Select
           label="Run whose violations are listed"
+          title={run.name}
           value={run.name}
-          options={shownRuns.value.map(({ name }) => [name, name])}
+          options={shownRuns.value.map(({ name, short }) => [name, short])}
           onPick={(name) => update({ audit: name })}
         />
       ) : (

@@ -1,6 +1,6 @@
 // Narrow windows and long names: what is cut off, and by what.
 import { idle } from "../../../frontend/scripts/browser.mjs";
-import { hashOf, openFrame, painted } from "../visit.mjs";
+import { goTo, hashOf, openFrame, painted, text } from "../visit.mjs";
 
 /** In the page: how far an element is outside of the window, in pixels; 0 where it is inside. */
 const outside = (frame, selector) =>
@@ -49,4 +49,25 @@ export async function narrowNames({ base, newPage }, { hash, widths }) {
     found[width] = await frame.evaluate(lostParts);
   }
   return found;
+}
+
+/** What lists of runs are called in them. */
+export async function runLists({ base, newPage }, { run }) {
+  const page = await newPage();
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "compare", a: run }) });
+  const options = (selector) => text(frame, `${selector} option`);
+  const found = { pair: await options(".pair select"), audit: await options(".audit select") };
+  await goTo(page, frame, hashOf({ v: "function" }));
+  found.unprobed = await text(frame, ".empty > p:last-child");
+  return found;
+}
+
+/** How much wider than its panel the text of a probe is, whose input has a name that is one long word. */
+export async function probeText({ base, newPage }) {
+  const page = await newPage({ width: 1280, height: 800 });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "function" }) });
+  return frame.$eval(".fn-probe", (panel) => {
+    panel.querySelector("li").textContent = "x".repeat(200);
+    return panel.scrollWidth - panel.clientWidth;
+  });
 }

@@ -118,9 +118,9 @@ function Choice({ label, run, onName }: { label: string; run: Run; onName: (name
       <Marker color={run.color} shape={run.shape} />
       <span class="offscreen">{label}</span>
       <select value={run.name} title={run.name} onChange={(event) => onName(event.currentTarget.value)}>
-        {comparedRuns.value.map(({ name }) => (
+        {comparedRuns.value.map(({ name, short }) => (
           <option key={name} value={name}>
-            {name}
+            {short}
           </option>
         ))}
       </select>

@@ -20,7 +20,7 @@ import {
   probedRuns,
   unprobedRuns,
 } from "../../state/probed";
-import { shownRuns } from "../../state/runs";
+import { type Run, shownRuns } from "../../state/runs";
 import { page, update } from "../../state/store";
 import css from "../../style/function.css";
 import { functionFiles, type View } from "../view";
@@ -35,7 +35,7 @@ const LINES = [
   "model.fit(x, y, callbacks=[callback])",
 ];
 
-const names = (list: readonly { name: string }[]): string => list.map(({ name }) => name).join(", ");
+const names = (list: readonly Run[]): string => list.map(({ short }) => short).join(", ");
 
 /** How to record a probe, where one of the runs could have, or none is shown. */
 function How() {
