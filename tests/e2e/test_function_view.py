@@ -244,6 +244,12 @@ def test_downloads_are_of_the_view(tab: Tab) -> None:
     assert lines == tab.fetch("export.csv", run="calm", function=1).decode().splitlines()
     assert len(lines) == 1 + len(STEPS["calm"]) * len(PLACES)
     assert any(HOSTILE in line for line in lines)
+    # A picture's legend explains the states that are in it.
+    assert found["legends"] == [
+        ["Settled", "Frozen", "Pruned"],
+        [],
+        ["Moving, Δ from", "Settled", "Frozen", "Pruned", "Violated"],
+    ]
 
 
 def test_new_records_appear_when_tensorboard_reloads(tmp_path: Path) -> None:

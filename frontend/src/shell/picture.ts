@@ -11,6 +11,9 @@ import type { Theme } from "../draw/theme";
 import { cursor } from "../state/cursor";
 import { listed, shownRuns, threshold } from "../state/runs";
 import { theme } from "../state/store";
+import type { View } from "../views/view";
+
+type Shown = Pick<View, "caption" | "states">;
 
 /** Controls are of no use on paper. */
 const SKIPPED =
@@ -157,31 +160,35 @@ function* marksIn(element: Element, inside: DOMRect): Generator<Mark> {
   }
 }
 
-/** What the legend explains: a swatch, and its text. */
-function legendOf(colors: Theme): [(box: Box) => Mark, string][] {
+/** What the legend of a view that shows such states explains: a swatch, and its text. */
+function legendOf(shown: readonly number[]): [(box: Box) => Mark, string][] {
+  const colors = theme.value;
   const plain = (fill: string) => (box: Box) => ({ kind: "box", box, fill }) as const;
   const swatches: Record<number, (box: Box) => Mark> = {
     [PRUNED]: (box) => ({ kind: "hatch", box, fill: colors.states[PRUNED], line: colors.hatch }),
     [MOVING]: (box) => ({ kind: "gradient", box, colors: colors.movement, down: false }),
   };
   const span = `, Δ from ${formatPower(threshold.value)} to ${formatPower(scaleTop(threshold.value))}`;
-  const states = listed.value.map((state): [(box: Box) => Mark, string] => [
-    swatches[state] ?? plain(colors.states[state]),
-    `${STATE_TITLES[state]}${state === MOVING ? span : ""}`,
-  ]);
+  const states = listed.value
+    .filter((state) => shown.includes(state))
+    .map((state): [(box: Box) => Mark, string] => [
+      swatches[state] ?? plain(colors.states[state]),
+      `${STATE_TITLES[state]}${state === MOVING ? span : ""}`,
+    ]);
+  if (!shown.includes(MOVING)) return states;
   return [...states, [plain(colors.violated), "Violated"], [plain(colors.nonfinite), "Non-finite"]];
 }
 
 /** The legend in lines of a width, and where it ends. */
-function placeLegend(left: number, top: number, width: number, font: Font, colors: Theme) {
+function placeLegend(left: number, top: number, width: number, font: Font, shown: readonly number[]) {
   const marks: Mark[] = [];
   const start = left + MARGIN;
   let [x, y] = [start, top];
-  for (const [swatch, text] of legendOf(colors)) {
+  for (const [swatch, text] of legendOf(shown)) {
     const wide = 30 + widthIn(font)(text);
     if (x > start && x + wide > left + width) [x, y] = [start, y + LINE];
     marks.push(swatch({ x, y: y - 5, width: 20, height: 10 }));
-    marks.push({ kind: "text", x: x + 26, y, text, font, fill: colors.text });
+    marks.push({ kind: "text", x: x + 26, y, text, font, fill: theme.value.text });
     x += wide + 14;
   }
   return { marks, bottom: y + LINE };
@@ -202,20 +209,20 @@ function titleMarks(caption: string, { x: left, y: top, width }: Box, font: Font
 }
 
 /** The visible part of the view, between a title (runs, step and threshold) and a legend. */
-function figureOf(main: HTMLElement, caption: string): Figure {
+function figureOf(main: HTMLElement, { caption, states }: Shown): Figure {
   const panels = main.getBoundingClientRect();
   const font = { weight: "400", size: 12, family: getComputedStyle(main).fontFamily };
   const [x, y, width] = [panels.left, panels.top - ABOVE, Math.ceil(panels.width)];
-  const legend = placeLegend(x, panels.bottom + LINE / 2, width, font, theme.value);
+  const legend = placeLegend(x, panels.bottom + LINE / 2, width, font, states);
   const box = { x, y, width, height: Math.ceil(legend.bottom - y) };
   const view: Mark = { kind: "clip", box: boxOf(panels), marks: [...marksIn(main, panels)] };
   const paper: Mark = { kind: "box", box, fill: theme.value.panel };
-  return { box, marks: [paper, ...titleMarks(caption, box, font, theme.value), view, ...legend.marks] };
+  return { box, marks: [paper, ...titleMarks(caption(), box, font, theme.value), view, ...legend.marks] };
 }
 
 /** The view as a file: an SVG, or a PNG of twice the page's pixels; null where the browser refuses. */
-export function viewPicture(main: HTMLElement, caption: string, kind: "svg" | "png"): Promise<Blob | null> {
-  const figure = figureOf(main, caption);
+export function viewPicture(main: HTMLElement, view: Shown, kind: "svg" | "png"): Promise<Blob | null> {
+  const figure = figureOf(main, view);
   if (kind === "svg") return Promise.resolve(new Blob([toSvg(figure)], { type: "image/svg+xml" }));
   const canvas = document.createElement("canvas");
   paintFigure(canvas, figure, Math.max(2, window.devicePixelRatio || 1));

@@ -37,7 +37,7 @@ const fileName = (...parts: string[]): string =>
 
 async function pictureOf(kind: "svg" | "png"): Promise<Blob | null> {
   const { viewPicture } = await import("./picture");
-  return viewPicture(document.querySelector("main")!, shownView()?.caption() ?? "", kind);
+  return viewPicture(document.querySelector("main")!, shownView() ?? { caption: () => "", states: [] }, kind);
 }
 
 async function savePicture(kind: "svg" | "png"): Promise<void> {

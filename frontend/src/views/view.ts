@@ -38,6 +38,8 @@ export interface View {
   speak(): string;
   /** Names what a saved picture shows. */
   caption(): string;
+  /** The states whose colours it shows, which the legend of a saved picture explains. */
+  states: readonly number[];
   /** What the download menu offers. */
   files(): readonly CsvFile[];
 }

@@ -1,1 +1,1 @@
-import("./page-Y5YAZJTW.js");import("./chunk-YNLGBO7W.js");import("./chunk-UJIYLZRJ.js");import("./chunk-3BRBOIJ3.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-Y5YAZJTW.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-BJNZLHLV.js");import("./chunk-YNLGBO7W.js");import("./chunk-UJIYLZRJ.js");import("./chunk-3BRBOIJ3.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-BJNZLHLV.js");async function t(){(await n).show(e)}export{t as render};

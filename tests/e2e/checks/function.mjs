@@ -165,7 +165,18 @@ export async function functionTake({ base, newPage }) {
     return { menu, name: download.suggestedFilename(), data: Buffer.concat(chunks).toString("latin1") };
   };
   const png = await save("PNG");
-  return { png: { ...png, data: png.data.slice(0, 8) }, csv: await save("CSV of calm") };
+  const found = { png: { ...png, data: png.data.slice(0, 8) }, csv: await save("CSV of calm") };
+  const legend = async () => {
+    const titles = ["Moving, Δ from", "Settled", "Frozen", "Pruned", "Violated"];
+    const { data } = await save("SVG");
+    return titles.filter((title) => data.includes(`>${Buffer.from(title).toString("latin1")}`));
+  };
+  found.legends = [await legend()];
+  for (const v of ["findings", "network"]) {
+    await goTo(page, frame, hashOf({ v }));
+    found.legends.push(await legend());
+  }
+  return found;
 }
 
 /** New records of the probe, once TensorBoard's own button reloads. */

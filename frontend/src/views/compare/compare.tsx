@@ -5,6 +5,7 @@
 
 import { useEffect } from "preact/hooks";
 import { type LayerOverlaps, mostDifferent, toCsv } from "../../data/overlap";
+import { LISTED } from "../../data/states";
 import { mergeSteps } from "../../data/steps";
 import { Notes } from "../../parts/widgets";
 import { pastText } from "../../parts/words";
@@ -112,6 +113,7 @@ export const compare: View = {
   },
   speak: spokenPair,
   caption: () => `Compare · ${pairRuns.value?.map((run) => run.name).join(" and ") ?? ""}`,
+  states: LISTED,
   files() {
     const pair = pairRuns.value;
     return pair ? [...overlapFiles(pair), ...runFiles(pair, pairLayer.value?.id ?? null)] : [];

@@ -111,6 +111,7 @@ export const findings: View = {
     return finding ? `${finding.runs.join(", ") || "All runs"}: ${finding.text}` : "";
   },
   caption: () => "Findings",
+  states: [],
   files() {
     if (listedFindings.value.length === 0) return [];
     const lines = () =>

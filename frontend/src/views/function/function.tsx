@@ -2,6 +2,7 @@
 
 import { formatCount, plural } from "../../data/format";
 import { CHANGE_TITLES, probeText } from "../../data/function";
+import { FROZEN, PRUNED, SETTLED } from "../../data/states";
 import { mergeSteps } from "../../data/steps";
 import { CopyLines, Failure, Notes, RunLabel, Skeleton, Switch } from "../../parts/widgets";
 import { pastsText, pastText } from "../../parts/words";
@@ -188,5 +189,6 @@ export const functions: View = {
   },
   speak: () => functionText(activeProbed.value, cursor.value),
   caption: () => `Function · ${activeProbed.value?.run.name ?? ""}`,
+  states: [SETTLED, FROZEN, PRUNED],
   files: () => functionFiles(probedRuns.value),
 };

@@ -2,7 +2,7 @@
 
 import { type Cells, cellAt, figuresAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber, formatShape, plural } from "../../data/format";
-import { STATE_NAMES } from "../../data/states";
+import { LISTED, STATE_NAMES } from "../../data/states";
 import { CellControls, RunTabs } from "../../parts/controls";
 import { Button, DataTable, Icon, Notes, Select, TableButton, Waiting } from "../../parts/widgets";
 import { accountText, asideText, pastText, sharesText } from "../../parts/words";
@@ -242,6 +242,7 @@ export const layer: View = {
   },
   speak,
   caption: () => `${activeLayer.value?.id ?? "Layer"} · ${activeRun.value?.name ?? ""}`,
+  states: LISTED,
   files() {
     const own = activeRun.value;
     const list = own ? [own, ...shownRuns.value.filter((run) => run.name !== own.name)] : shownRuns.value;

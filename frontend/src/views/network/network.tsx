@@ -16,7 +16,7 @@ import {
   placeAt,
   placeRows,
 } from "../../data/rowbox";
-import { STATE_TITLES } from "../../data/states";
+import { LISTED, STATE_TITLES } from "../../data/states";
 import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
 import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
@@ -252,5 +252,6 @@ export const network: View = {
   },
   speak,
   caption: () => "Network",
+  states: LISTED,
   files: () => runFiles(shownRuns.value, null),
 };
