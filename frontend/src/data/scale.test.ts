@@ -7,6 +7,8 @@ describe("stepTicks", () => {
     expect(stepTicks(1, 21, 4)).toEqual([5, 10, 15, 20]);
     expect(stepTicks(7, 8, 12)).toEqual([7, 8]);
     expect(stepTicks(5, 5, 4)).toEqual([]);
+    expect(stepTicks(-0.5, 2, 3)).toEqual([0, 1, 2]);
+    expect(stepTicks(-20, 20, 4)).toEqual([-20, -10, 0, 10, 20]);
   });
 });
 

@@ -23,7 +23,8 @@ export function stepTicks(from: number, to: number, count: number): number[] {
   const unit = raw / power < 1.4 ? power : raw / power < 3 ? 2 * power : raw / power < 7 ? 5 * power : 10 * power;
   const gap = Math.max(1, Math.round(unit));
   const ticks: number[] = [];
-  for (let tick = Math.ceil(from / gap) * gap; tick <= to; tick += gap) ticks.push(tick);
+  // No -0.
+  for (let tick = Math.ceil(from / gap) * gap + 0; tick <= to; tick += gap) ticks.push(tick);
   return ticks;
 }
 

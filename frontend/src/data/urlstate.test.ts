@@ -37,6 +37,12 @@ describe("the URL", () => {
     expect(fromPairs(toPairs(FULL))).toEqual(FULL);
   });
 
+  it("keeps steps below 0, but no such rows", () => {
+    const below: PageState = { ...DEFAULTS, step: -5, zoom: [-20, -1] };
+    expect(fromPairs(toPairs(below))).toEqual(below);
+    expect(fromPairs(new Map([["zr", "-2~4"]]))).toEqual(DEFAULTS);
+  });
+
   it("leaves defaults out", () => {
     expect([...toPairs(DEFAULTS)]).toEqual([]);
     expect(fromPairs(new Map())).toEqual(DEFAULTS);

@@ -72,16 +72,19 @@ const number = (key: string, low = 0, high?: number): Field<number | null> => ({
   read: (text) => finite(text, low, high),
 });
 
-const numbersIn = (text: string) => text.split("~").map((part) => finite(part, 0));
+const numbersIn = (text: string, low = 0) => text.split("~").map((part) => finite(part, low));
 /** Channels are whole. */
 const wholeIn = (text: string) => numbersIn(text).flatMap((part) => (part === null ? [] : Math.floor(part)));
 
-const span = (key: string): Field<[number, number] | null> => ({
+/** Summaries may have been written at steps below 0. */
+const LOWEST = Number.MIN_SAFE_INTEGER;
+
+const span = (key: string, low?: number): Field<[number, number] | null> => ({
   key,
   initial: null,
   write: (value) => value.join("~"),
   read(text) {
-    const [from, to] = numbersIn(text);
+    const [from, to] = numbersIn(text, low);
     return from != null && to != null && to > from ? [from, to] : null;
   },
 });
@@ -106,7 +109,7 @@ const FIELDS = {
   variable: name("w"),
   channel: { ...number("c"), read: (text: string) => wholeIn(text)[0] ?? null },
   /** null stays at the last step that most runs have */
-  step: number("s"),
+  step: number("s", LOWEST),
   /** null is the server's default */
   threshold: number("th", 1e-12, 1),
   mode: choice("m", MODES, "both"),
@@ -121,7 +124,7 @@ const FIELDS = {
   grouping: pattern("gr"),
   /** Whether layers are sorted by the measure. */
   sorted: flag("so"),
-  zoom: span("z"),
+  zoom: span("z", LOWEST),
   /** The run whose violations are listed. */
   audit: name("a"),
   /** The run that the others are compared with. */
