@@ -54,3 +54,16 @@ def test_lists_of_runs_show_what_tells_them_apart(tmp_path: Path) -> None:
         "audit": ["lr1", "lr2"],
         "unprobed": ["Selected runs without a probe: lr1, lr2."],
     }
+
+
+VIEWS = ("findings", "network", "layer", "compare", "function")
+
+
+@pytest.mark.parametrize("width", [380, 430])
+def test_narrow_windows_show_strips_menus_and_titles(tab: Tab, width: int) -> None:
+    hashes = {view: {"v": view, "l": "block/conv2"} for view in VIEWS}
+    found = clean(tab.drive("narrow", width=width, hashes=hashes))
+    assert {view: found[view] for view in VIEWS} == dict.fromkeys(VIEWS, {"menu": 0, "bar": 0})
+    assert found["strips"] > 60
+    assert found["painted"] > 60
+    assert (found["keys"], found["overlaps"]) == (0, 0)

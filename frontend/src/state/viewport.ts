@@ -1,7 +1,7 @@
 /** What of the Network view is in sight: which columns, whose data is asked for first and drawn, and which rows. */
 
 import { batch, computed, signal } from "@preact/signals";
-import { AROUND, DOTS_WIDTH, NAME_WIDTH, runColumn, SIDEBAR } from "../data/rowbox";
+import { AROUND, DOTS_WIDTH, MIN_COLUMN, NAME_WIDTH, runColumn, SIDEBAR } from "../data/rowbox";
 import { follower } from "./frames";
 import { shownRuns } from "./runs";
 import { pageWidth } from "./store";
@@ -15,11 +15,14 @@ const width = computed(() => netWidth.value ?? pageWidth.value - SIDEBAR);
 
 export const columnWidth = computed(() => runColumn(width.value, shownRuns.value.length));
 
+/** Whether the dots stay at the right: beside the names, in a narrow window, they would leave no strip in sight. */
+export const dotsStay = computed(() => width.value - NAME_WIDTH - DOTS_WIDTH >= MIN_COLUMN);
+
 /** After scrolling has begun, one more on each side is drawn next. */
 const more = computed(() => (scrolledBy.value > 0 ? 1 : 0));
 const first = computed(() => Math.max(0, Math.floor(scrolledBy.value / columnWidth.value) - more.value));
 const end = computed(() => {
-  const right = scrolledBy.value + Math.max(0, width.value - NAME_WIDTH - DOTS_WIDTH);
+  const right = scrolledBy.value + Math.max(0, width.value - NAME_WIDTH - (dotsStay.value ? DOTS_WIDTH : 0));
   return Math.min(shownRuns.value.length, Math.ceil(right / columnWidth.value) + more.value);
 });
 

@@ -1,1 +1,1 @@
-import("./page-U4S5PV7C.js");import("./chunk-7QRNMACG.js");import("./chunk-LPG72Q76.js");import("./chunk-ZWOV7U34.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-U4S5PV7C.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-LRCIQIX4.js");import("./chunk-7QRNMACG.js");import("./chunk-LPG72Q76.js");import("./chunk-AZ4CLFCE.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-LRCIQIX4.js");async function t(){(await n).show(e)}export{t as render};

@@ -1,6 +1,6 @@
 // Narrow windows and long names: what is cut off, and by what.
 import { idle } from "../../../frontend/scripts/browser.mjs";
-import { goTo, hashOf, openFrame, painted, text } from "../visit.mjs";
+import { click, goTo, hashOf, openFrame, painted, press, text } from "../visit.mjs";
 
 /** In the page: how far an element is outside of the window, in pixels; 0 where it is inside. */
 const outside = (frame, selector) =>
@@ -70,4 +70,33 @@ export async function probeText({ base, newPage }) {
     panel.querySelector("li").textContent = "x".repeat(200);
     return panel.scrollWidth - panel.clientWidth;
   });
+}
+
+/** Of what stays inside a narrow window in each view: how far it is outside; and how much of a strip is seen. */
+export async function narrow({ base, newPage }, { width, hashes }) {
+  const page = await newPage({ width, height: 760 });
+  const frame = await openFrame(page, base);
+  const found = {};
+  for (const [name, hash] of Object.entries(hashes)) {
+    await goTo(page, frame, hashOf(hash));
+    await click(frame, ".download > button");
+    found[name] = { menu: await outside(frame, ".menu"), bar: await outside(frame, ".toolbar > .joined") };
+    await press(frame, "Escape");
+  }
+  await goTo(page, frame, hashOf(hashes.network));
+  found.strips = await frame.$eval(".run-column", (column) => {
+    const { left, top } = column.getBoundingClientRect();
+    const seen = (x) => document.elementFromPoint(x, top + 30)?.closest(".run-column") === column;
+    return Array.from({ length: 92 }, (_, x) => left + x).filter(seen).length;
+  });
+  found.painted = await frame.$eval(".net-body > canvas", ({ width }) => width);
+  await press(frame, "?");
+  found.keys = await outside(frame, "dialog[open]");
+  await press(frame, "Escape");
+  await goTo(page, frame, hashOf(hashes.layer));
+  const boxes = await frame.$$eval(".layer-title > *", (all) =>
+    all.map((one) => one.getBoundingClientRect()).map(({ left, right, top }) => ({ left, right, top })),
+  );
+  found.overlaps = boxes.filter((a, i) => boxes[i + 1]?.top === a.top && boxes[i + 1].left < a.right).length;
+  return found;
 }

@@ -30,7 +30,16 @@ import { openLayer, stepRun, toggleGroup } from "../../state/navigate";
 import { rows } from "../../state/rows";
 import { activeLayer, layers, listed, type Run, shownRuns, viewedSteps } from "../../state/runs";
 import { focusRow, hover, layerFilter, measure, page, tables } from "../../state/store";
-import { columnWidth, netWidth, scrollBack, scrollDown, scrolledBy, sight, stripBlock } from "../../state/viewport";
+import {
+  columnWidth,
+  dotsStay,
+  netWidth,
+  scrollBack,
+  scrollDown,
+  scrolledBy,
+  sight,
+  stripBlock,
+} from "../../state/viewport";
 import css from "../../style/network.css";
 import { runFiles, type View } from "../view";
 import { Outlines, RunColumn, RunHead } from "./column";
@@ -187,7 +196,7 @@ function NetworkView() {
         {!empty && asTable ? <NetworkTable /> : null}
         {!empty && !asTable ? (
           <div
-            class="net-inner"
+            class={`net-inner ${dotsStay.value ? "" : "rolling"}`}
             style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}
           >
             <div
