@@ -139,3 +139,10 @@ def test_what_is_spoilt_is_found(masks: Tab) -> None:
     seen = clean(masks.drive("keyboard", states=states, dark=False))["spoilt"]
     assert [len(seen[what]) for what in ("missed", "bare", "nameless")] == [1, 1, 1]
     assert set(seen["pointed"]) - set(KEYS_DO_THE_SAME) == {"h1."}
+
+
+def test_the_focus_stays_where_a_button_goes_away(tab: Tab) -> None:
+    found = clean(tab.drive("gone"))
+    assert found["chosen"] == ["Download", 0]
+    assert found["left"] == ["Copy link", 0]
+    assert found["only"] == ["input.", 1]

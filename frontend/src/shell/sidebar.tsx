@@ -61,7 +61,16 @@ function RunItem({ run, compact }: { run: Run; compact: boolean }) {
       </label>
       <span class="tags">
         {alone || runs.value.length < 2 ? null : (
-          <button type="button" class="tag" aria-label={`Only ${run.name}`} onClick={() => showOnly([run.name])}>
+          <button
+            type="button"
+            class="tag"
+            aria-label={`Only ${run.name}`}
+            onClick={({ currentTarget }) => {
+              // The button goes away, and would take the focus with it.
+              currentTarget.closest("li")?.querySelector("input")?.focus();
+              showOnly([run.name]);
+            }}
+          >
             only
           </button>
         )}

@@ -68,6 +68,11 @@ function Menu() {
     ref.current?.querySelector<HTMLElement>(".menu button")?.focus();
     return () => document.removeEventListener("pointerdown", away);
   }, [menuOpen.value]);
+  /** The focus was on what goes with it. */
+  const close = () => {
+    menuOpen.value = false;
+    ref.current?.querySelector("button")?.focus();
+  };
   const items: [string, () => unknown][] = [
     ["PNG of the picture", () => savePicture("png")],
     ["SVG of the picture", () => savePicture("svg")],
@@ -82,8 +87,10 @@ function Menu() {
       onKeyDown={(event) => {
         if (event.key !== "Escape" || !menuOpen.value) return;
         event.stopPropagation();
-        menuOpen.value = false;
-        ref.current?.querySelector<HTMLElement>("button")?.focus();
+        close();
+      }}
+      onFocusOut={({ relatedTarget }) => {
+        if (relatedTarget && !ref.current?.contains(relatedTarget as Node)) menuOpen.value = false;
       }}
     >
       <button
@@ -102,7 +109,7 @@ function Menu() {
               key={title}
               type="button"
               onClick={() => {
-                menuOpen.value = false;
+                close();
                 void action();
               }}
             >

@@ -1,5 +1,6 @@
 // What the keyboard alone reaches: every control by Tab, each with a name and an outline to be seen.
-import { goTo, openFrame, painted } from "../visit.mjs";
+import { idle } from "../../../frontend/scripts/browser.mjs";
+import { click, goTo, NETWORK, openFrame, painted, text } from "../visit.mjs";
 
 /** Marks each control that can be seen and used, and tells how many there are. */
 const mark = (frame) =>
@@ -55,6 +56,8 @@ const pointed = (frame) =>
 async function walk(page, frame) {
   const wanted = await mark(frame);
   const reached = new Map();
+  // A menu begins with the focus on its first item, and closes when Tab leaves it.
+  await page.keyboard.press("Shift+Tab");
   for (let presses = 0; presses < 3 * wanted.length + 20 && reached.size < wanted.length; presses++) {
     await page.keyboard.press("Tab");
     const at = await focused(frame);
@@ -89,5 +92,28 @@ export async function keyboard({ base, newPage }, { states, dark }) {
     for (const selector of click) if (await frame.$(selector)) await frame.click(selector);
     await painted(frame);
   }
+  return found;
+}
+
+/** Where the focus is after a button is gone: an item of the menu, the menu itself as Tab leaves it, "only" of a run. */
+export async function gone({ base, newPage }) {
+  const page = await newPage();
+  const frame = await openFrame(page, base, { hash: NETWORK });
+  const name = async () => (await focused(frame))?.name ?? null;
+  const menus = () => frame.$$eval(".menu", (all) => all.length);
+  const found = {};
+  await click(frame, ".download > button");
+  await page.keyboard.press("Enter");
+  await idle(frame);
+  found.chosen = [await name(), await menus()];
+  await click(frame, ".download > button");
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Shift+Tab");
+  await idle(frame);
+  found.left = [await name(), await menus()];
+  await frame.focus(".runs .tag[aria-label^=Only]");
+  await page.keyboard.press("Enter");
+  await idle(frame);
+  found.only = [(await focused(frame))?.what ?? null, (await text(frame, ".run-head-name")).length];
   return found;
 }
