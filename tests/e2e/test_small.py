@@ -67,3 +67,10 @@ def test_narrow_windows_show_strips_menus_and_titles(tab: Tab, width: int) -> No
     assert found["strips"] > 60
     assert found["painted"] > 60
     assert (found["keys"], found["overlaps"]) == (0, 0)
+
+
+def test_forced_colours_leave_those_that_tell_something(tab: Tab) -> None:
+    found = clean(tab.drive("forced"))
+    assert found["legend"] >= 5
+    assert found["bar"] >= 3
+    assert found["pressed"] == 2

@@ -100,3 +100,18 @@ export async function narrow({ base, newPage }, { width, hashes }) {
   found.overlaps = boxes.filter((a, i) => boxes[i + 1]?.top === a.top && boxes[i + 1].left < a.right).length;
   return found;
 }
+
+/** Of the colours that tell something, how many there are where the system's colours replace the page's. */
+export async function forced({ base, newPage }) {
+  const page = await newPage();
+  await page.emulateMedia({ forcedColors: "active" });
+  const frame = await openFrame(page, base, { hash: hashOf({ v: "network" }) });
+  const colours = (selector) =>
+    frame.$$eval(selector, (all) => {
+      const found = all.map((one) => getComputedStyle(one)).map((own) => `${own.backgroundColor} ${own.backgroundImage}`);
+      return new Set(found).size;
+    });
+  const found = { legend: await colours(".legend .swatch"), bar: await colours(".run-head .bar span") };
+  found.pressed = await colours(".toolbar [aria-label=View] .button");
+  return found;
+}
