@@ -63,7 +63,7 @@ VIEWS = ("findings", "network", "layer", "compare", "function")
 def test_narrow_windows_show_strips_menus_and_titles(tab: Tab, width: int) -> None:
     hashes = {view: {"v": view, "l": "block/conv2"} for view in VIEWS}
     found = clean(tab.drive("narrow", width=width, hashes=hashes))
-    assert {view: found[view] for view in VIEWS} == dict.fromkeys(VIEWS, {"menu": 0, "bar": 0})
+    assert {view: found[view] for view in VIEWS} == {view: {"menu": 0, "bar": 0} for view in VIEWS}
     assert found["strips"] > 60
     assert found["painted"] > 60
     assert (found["keys"], found["overlaps"]) == (0, 0)

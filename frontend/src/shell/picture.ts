@@ -54,7 +54,7 @@ function* boxMarks(rect: DOMRect, style: CSSStyleDeclaration): Generator<Mark> {
   }
 }
 
-/** The words of a text as they stand: one that breaks is several. Of one from right to left, its lines. */
+/** The words of a text as they stand: one that breaks is several. A text from right to left is taken by lines. */
 function* piecesOf(node: Text): Generator<{ text: string; box: DOMRect }> {
   const range = document.createRange();
   const select = (start: number, end: number) => {

@@ -15,7 +15,7 @@ const width = computed(() => netWidth.value ?? pageWidth.value - SIDEBAR);
 
 export const columnWidth = computed(() => runColumn(width.value, shownRuns.value.length));
 
-/** Whether the dots stay at the right: beside the names, in a narrow window, they would leave no strip in sight. */
+/** Whether the dots stay at the right: next to the names, in a narrow window, they would hide every strip. */
 export const dotsStay = computed(() => width.value - NAME_WIDTH - DOTS_WIDTH >= MIN_COLUMN);
 
 /** After scrolling has begun, one more on each side is drawn next. */

@@ -108,7 +108,9 @@ export async function forced({ base, newPage }) {
   const frame = await openFrame(page, base, { hash: hashOf({ v: "network" }) });
   const colours = (selector) =>
     frame.$$eval(selector, (all) => {
-      const found = all.map((one) => getComputedStyle(one)).map((own) => `${own.backgroundColor} ${own.backgroundImage}`);
+      const found = all
+        .map((one) => getComputedStyle(one))
+        .map((own) => `${own.backgroundColor} ${own.backgroundImage}`);
       return new Set(found).size;
     });
   const found = { legend: await colours(".legend .swatch"), bar: await colours(".run-head .bar span") };
