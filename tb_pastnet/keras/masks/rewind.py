@@ -38,6 +38,7 @@ class Snapshot:
 
     Example:
         >>> import tempfile
+        >>> import keras
         >>> import tb_pastnet as pastnet
         >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
         >>> model.compile("adam", "mse")
