@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -126,7 +127,7 @@ class Lineage:
         run, packages, template = self.run, source.packages, self._template()
 
         # On the writer thread, because it reads files. Neither the lineage nor the network is held:
-        # a sink that isn't closed lives until the program ends.
+        # a sink that isn't closed ends with the lineage.
         @cache
         def description(first_step: int) -> Description:
             return replace(
@@ -145,7 +146,9 @@ class Lineage:
             ]
 
         batch = Batch(spans_of(source.network.weights), run.lineage, probe=probe)
-        return Sink(self._segments, batch, describe, failures, schedule.timer.totals)
+        sink = Sink(self._segments, batch, describe, failures, schedule.timer.totals)
+        weakref.finalize(self, sink.end, float("inf")).atexit = False
+        return sink
 
     def _template(self) -> Description:
         """The description without what only the writer thread knows."""
@@ -201,8 +204,10 @@ class EarlierRuns:
 
     def number(self, origin: str, *, resumes: bool) -> int:
         """The number of the run that a training continues, or of a new one."""
-        wanted = "" if self._numbered and not resumes else origin
-        number = run_number(wanted, self._origins, resumes=resumes)
+        # So is one with the beginning of an earlier one, as of a loaded model, whatever its step.
+        is_new = self._numbered and (not resumes or origin in self._origins)
+        wanted = "" if is_new else origin
+        number = run_number(wanted, self._origins, resumes=resumes and not is_new)
         if number == len(self._origins) and number and not self._numbered:
             text = "Recording into %s: %s holds the log of a model with different initial weights."
             LOGGER.warning(text, self.home(number), self._logdir)

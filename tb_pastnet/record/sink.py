@@ -169,11 +169,19 @@ class Sink:
             timeout = self._segments.exit_seconds
         if fork_aware_pid() != self._pid or (self._last is not None and self._last.done.is_set()):
             return False
-        last = self._end(timeout)
+        last = self.end(timeout)
         written = self._reached(last, timeout)
         if last.done.is_set() and self in _OPEN:
             _OPEN.remove(self)
         return written
+
+    def end(self, timeout: float) -> Mark:
+        """Closes without waiting, and without a lock: a garbage collection may call it."""
+        if self._last is None:
+            # Even if no thread waits, there is some time to try again.
+            self._give_up_at = time.monotonic() + max(timeout, self._segments.exit_seconds) / 2
+            self._last = self._mark(closed=True, last=True)
+        return self._last
 
     def tell_lost(self) -> None:
         """Logs how many records weren't written, at the end of the program."""
@@ -183,13 +191,6 @@ class Sink:
                 f"Dropped {lost} records that could not be written within "
                 f"{self._segments.exit_seconds:g} seconds"
             )
-
-    def _end(self, timeout: float) -> Mark:
-        if self._last is None:
-            # Even if no thread waits, there is some time to try again.
-            self._give_up_at = time.monotonic() + max(timeout, self._segments.exit_seconds) / 2
-            self._last = self._mark(closed=True, last=True)
-        return self._last
 
     @property
     def _idle(self) -> bool:
@@ -369,7 +370,7 @@ def _close_all() -> None:
     begin = time.monotonic()
     own = [sink for sink in _OPEN if sink._pid == fork_aware_pid()]
     for sink in own:
-        sink._end(sink._segments.exit_seconds)
+        sink.end(sink._segments.exit_seconds)
     for sink in own:
         left = begin + sink._segments.exit_seconds - time.monotonic()
         sink.close(max(0.001, left))

@@ -73,10 +73,16 @@ def test_trials_are_numbered(tmp_path, caplog):
         "trial3",
     ]
     # One that goes on from a checkpoint goes on in its own.
-    run(logdir, weights(2.0), initial_step=2)
+    run(logdir, weights(3.0), initial_step=2)
     counts = [len(read_lineages(logdir.parent / f"trial{number}")) for number in (1, 2, 3)]
     assert counts == [1, 1, 2]
     assert caplog.text == ""
+
+
+def test_trials_of_a_loaded_model_are_numbered(tmp_path):
+    for _ in range(2):
+        run(tmp_path / "{trial}", weights(), initial_step=100)
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["1", "2"]
 
 
 def test_a_trial_that_is_known_only_at_its_first_record_is_numbered(tmp_path):
@@ -139,3 +145,15 @@ def test_a_recorder_that_is_not_closed_lets_its_network_go(tmp_path):
     del recorder, model
     gc.collect()
     assert [reference() for reference in gone] == [None, None]
+
+
+def test_a_recorder_that_is_gone_keeps_neither_thread_nor_file(tmp_path):
+    recorder = Recorder(tmp_path, weights(), every=1)
+    recorder.record(1)
+    thread = recorder._sink._thread
+    del recorder
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+    (lineage,) = read_lineages(tmp_path)
+    assert lineage.record_steps() == [1]
