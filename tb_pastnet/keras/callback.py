@@ -113,6 +113,7 @@ class PastNetCallback(CountingCallback):
             "exit_timeout": exit_timeout,
         }
         self._recorded: Any = None
+        self._weights: list[int] = []
         self._remaining: int | None = None
         self._uncounted = 0
         self._early = Failures()
@@ -126,7 +127,7 @@ class PastNetCallback(CountingCallback):
     @noted("Could not begin to record")
     def _begin_log(self) -> PastNetError | None:
         """Begins; returns an error in the settings, for the user."""
-        if self.recorder is not None and self._recorded is not self._trained:
+        if self.recorder is not None and not self._records(self._trained):
             self.close()
         moved = self._count.begin(self._trained, going_on=self.recorder is not None)
         if self.recorder is not None:
@@ -204,8 +205,14 @@ class PastNetCallback(CountingCallback):
         """The model; on JAX, `model` would put all values back into it."""
         return self._model if keras.backend.backend() == "jax" else self.model
 
+    def _records(self, model: Any) -> bool:
+        """Whether it is the recorded one, with the weights that it had: a layer may be replaced."""
+        # The recorder holds them, so no other weight has their ids.
+        return self._recorded is model and self._weights == list(map(id, model.weights))
+
     def _start(self) -> None:
         self._recorded = model = self._trained
+        self._weights = list(map(id, model.weights))
         settings = {**self._settings, "initial_step": self._count.step}
         if keras.backend.backend() == "tensorflow":
             from tb_pastnet.keras.recorder import Recorder

@@ -151,6 +151,19 @@ def test_another_model_starts_a_lineage(callback, tmp_path):
     assert first.description.origin == second.description.origin
 
 
+def test_a_replaced_layer_starts_a_run(callback, tmp_path):
+    model = compiled()
+    fit(model, callback)
+    model.pop()
+    model.add(layers.Dense(3, name="head"))
+    model.compile(model.optimizer.__class__(), model.loss)
+    fit(model, callback)
+    callback.close()
+    first, second = pastnet.read(tmp_path).runs.values()
+    assert list(first.layers) == ["dense", "batch_normalization", "dense_1"]
+    assert list(second.layers) == ["dense", "batch_normalization", "head"]
+
+
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras
 def test_a_resumed_training_goes_on(tmp_path):
     model = compiled()
