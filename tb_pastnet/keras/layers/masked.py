@@ -131,6 +131,14 @@ class Masked(keras.layers.Wrapper):
         """The inner layer's mask over time steps."""
         return self.layer.compute_mask(inputs, previous_mask)
 
+    def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The inner layer's, which TimeDistributed asks for."""
+        return self.layer.compute_output_shape(*args, **kwargs)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """From a trial call: the inner layer may have no `compute_output_shape`."""
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+
     def masked_weights(self) -> list[MaskedWeight]:
         """All maskable weights, with their masks; none before the layer is built."""
         return list(self._masks.weights.values())

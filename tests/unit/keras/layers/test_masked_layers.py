@@ -169,6 +169,15 @@ def test_masks_over_time_go_through():
     assert not np.allclose(model(x)[0], model(np.where(x == 0, 1, x))[0])
 
 
+def test_a_masked_layer_at_every_time_step():
+    masked, inputs = MaskedDense(4), keras.Input((5, 3))
+    model = keras.Model(inputs, layers.TimeDistributed(masked)(inputs))
+    masked.prune_kernel(np.arange(12).reshape(3, 4) % 2)
+    x = RNG.normal(size=(2, 5, 3)).astype("f")
+    expected = x @ masked.masked_weight("kernel").numpy()
+    np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_layers_that_their_model_builds_in_its_call():
     class Late(keras.Model):
         def __init__(self):
