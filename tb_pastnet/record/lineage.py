@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 import weakref
@@ -80,6 +81,9 @@ class Lineage:
             logdir = located(logdir)
         except OSError as error:
             raise unwritable(logdir, error) from error
+        if not is_remote(logdir):
+            # The program may change its directory later.
+            logdir = os.path.abspath(logdir)  # noqa: PTH100 - a Path would follow no `..`
         earlier, start = EarlierRuns(logdir), recorded.schedule.last
         number = 0
         if start is not None:

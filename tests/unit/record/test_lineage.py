@@ -136,6 +136,21 @@ def test_remote_logs_are_resumed_too():
     assert inherited_origin(create_lineage("ram://resumed")) == network(weights()).origin()
 
 
+def test_a_program_that_changes_its_directory_keeps_its_log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    model = weights()
+    with Recorder("runs/a", model, every=1) as recorder:
+        recorder.record(1)
+        assert recorder.flush()
+        monkeypatch.chdir("other")
+        recorder.record(2)
+        recorder.restart(2)
+        recorder.record(3)
+    assert not list((tmp_path / "other").iterdir())
+    assert [log.record_steps() for log in read_lineages(tmp_path / "runs" / "a")] == [[1, 2], [3]]
+
+
 def test_a_recorder_that_is_not_closed_lets_its_network_go(tmp_path):
     model = weights()
     recorder = Recorder(tmp_path, model, every=1)
