@@ -12,10 +12,20 @@ LOGGER = logging.getLogger("tb_pastnet")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-_BEFORE = ("Graph execution error", "Detected at node", "Exception encountered", " ", "\t")
+_BEFORE = (
+    "Graph execution error",
+    "Detected at node",
+    "Exception encountered",
+    "Node: ",
+    " ",
+    "\t",
+)
 """Beginnings of the lines that come before the reason of a failed execution."""
 
-_LONGEST = 300
+_LONGEST = 500
+
+_MOST = 5
+"""Different reasons of one kind that are told apart: one may contain the step."""
 
 
 class Failures:
@@ -27,13 +37,17 @@ class Failures:
     def add(self, text: str, error: BaseException | None = None) -> None:
         """Counts a failure by text and error, and logs the first of its kind. It never raises."""
         if error is not None:
-            text = f"{text}: {type(error).__name__}: {_reason(error)}"
+            kind, text = f"{text}: {type(error).__name__}: ", f"{text}: {reason_of(error)}"
+            alike = [each for each in self.counts() if each.startswith(kind)]
+            text = text if text in alike or len(alike) < _MOST else f"{kind}other reasons"
         count = self._counts.get(text, 0)
         self._counts[text] = count + 1
         if count == 0:
             # The user's own handlers may raise.
             with suppress(Exception):
-                LOGGER.warning("%s. Training continues; repeats are only counted.", text)
+                LOGGER.warning(
+                    "%s. Training continues; repeats are only counted.", text.rstrip(".")
+                )
 
     def counts(self) -> dict[str, int]:
         """A copy of what was counted, by text."""
@@ -64,13 +78,13 @@ def reason_of(error: BaseException) -> str:
         >>> reason_of(ValueError("Graph execution error:\n\nDetected at node\nno such w"))
         'ValueError: no such w'
     """
-    lines = [line for line in str(error).splitlines() if line and not line.startswith(_BEFORE)]
-    line = " ".join(lines[0].split())[:_LONGEST] if lines else "no reason given"
-    return f"{type(error).__name__}: {line}"
+    return f"{type(error).__name__}: {_reason(error)}"
 
 
 def _reason(error: BaseException) -> str:
     with suppress(Exception):
         # Not str(error): it names a file, and so would differ with every segment.
-        return str(getattr(error, "strerror", None) or error) or "no reason given"
+        text = str(getattr(error, "strerror", None) or error)
+        lines = [line for line in text.splitlines() if line and not line.startswith(_BEFORE)]
+        return " ".join(lines[0].split())[:_LONGEST] if lines else "no reason given"
     return "a reason that can't be shown"

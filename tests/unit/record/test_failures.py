@@ -20,6 +20,26 @@ def test_logged_once_per_cause_and_counted(caplog):
     assert len(caplog.records) == 2
 
 
+def test_reasons_that_differ_each_time_stay_few_and_short(caplog):
+    notes = Failures()
+    for step in range(1000):
+        notes.add("Could not read the learning rate", KeyError(step))
+    notes.add("Could not read the learning rate", KeyError(3))
+    notes.add("Could not make a record", ValueError("x" * 100_000))
+    *_, shown, others, long = notes.counts().items()
+    assert len(notes.counts()) == len(caplog.records) == 7
+    assert shown == ("Could not read the learning rate: KeyError: 4", 1)
+    assert others == ("Could not read the learning rate: KeyError: other reasons", 995)
+    assert len(long[0]) < 600
+
+
+def test_a_reason_of_many_lines_is_one():
+    notes = Failures()
+    text = "Graph execution error:\n\nDetected at node 'x' defined at\n  File\nNode: 'x'\nno such w"
+    notes.add("Could not look", ValueError(text))
+    assert notes.counts() == {"Could not look: ValueError: no such w": 1}
+
+
 class Observer:
     def __init__(self):
         self._failures = Failures()
