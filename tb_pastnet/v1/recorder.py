@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import check_rate
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.graphs.nodes import called_functions, needed
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.types import RateSource
@@ -26,6 +27,7 @@ from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.schedule import check as check_schedule
 from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
+from tb_pastnet.v1.graph.writes import written
 from tb_pastnet.v1.masks.graph_audit import GraphAudit
 from tb_pastnet.v1.masks.graph_masks import Masks
 
@@ -166,13 +168,24 @@ def rate_in(site: GraphSession, source: RateSource) -> Callable[[int], float]:
     if callable(source) and not hasattr(source, "dtype"):
         return lambda _: float(source())
     try:
-        read = site.fetch(lambda: _scalar(source))
+        with site.building():
+            rate = _scalar(source)
     except (TypeError, ValueError) as error:
         raise InvalidArgument(
             "Could not record the learning rate: expected a number, a scalar tensor or variable "
             f"of the graph, or a function, got {source!r:.80}. The rate can't be read from an "
             "optimizer: pass the one that you gave it."
         ) from error
+    operations = needed([rate])
+    functions = called_functions(site.graph, operations.values())
+    writers = [name for name, each in operations.items() if written(each, functions)]
+    if writers:
+        raise InvalidArgument(
+            "Could not record the learning rate: expected a tensor that only reads, got one that "
+            f"needs {writers[0]!r}, so each record would run that. Build the rate outside of "
+            "tf.control_dependencies, or pass a function."
+        )
+    read = site.fetch(lambda: rate)
     return lambda _: float(read())
 
 

@@ -276,6 +276,25 @@ def test_an_optimizer_as_a_learning_rate_is_refused(tmp_path):
         v1.Recorder(tmp_path, learning_rate=tf.train.AdamOptimizer())
 
 
+def batches():
+    return tf.data.make_one_shot_iterator(tf.data.Dataset.range(99)).get_next()
+
+
+def statistics():
+    return tf.get_variable("mean", initializer=0.0).assign_add(1.0)
+
+
+@pytest.mark.parametrize("update", [batches, statistics])
+def test_a_rate_that_would_run_an_update_is_refused(kind, tmp_path, update):
+    network()
+    step = tf.train.get_or_create_global_step()
+    with tf.control_dependencies([update()]):
+        rate = tf.train.exponential_decay(0.1, step, 10, 0.5)
+    with pytest.raises(InvalidArgument, match="expected a tensor that only reads, got one that "):
+        v1.Recorder(tmp_path, learning_rate=rate)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_finalized_graph_is_refused(graph, tmp_path):
     network()
     graph.finalize()
