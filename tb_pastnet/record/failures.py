@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -49,9 +50,9 @@ class Failures:
                     "%s. Training continues; repeats are only counted.", text.rstrip(".")
                 )
 
-    def counts(self) -> dict[str, int]:
-        """A copy of what was counted, by text."""
-        return dict(self._counts)
+    def counts(self, earlier: Mapping[str, int] | None = None) -> dict[str, int]:
+        """A copy of what was counted, by text, without `earlier` counts."""
+        return dict(Counter(self._counts) - Counter(earlier))
 
 
 def noted(text: str, otherwise: Any = None) -> Callable[[Method], Method]:

@@ -72,6 +72,7 @@ class Lineage:
         self._recorded = recorded
         self._segments = self._new_segments()
         self._earlier: EarlierRuns | None = None
+        self._failed: Mapping[str, int] | None = None
         self.groups: Mapping[str, Collection[str]] = {}
 
     @classmethod
@@ -100,7 +101,9 @@ class Lineage:
     def next(self) -> Lineage:
         """The next lineage, when training starts again."""
         run = RunName(self.run.run, self.run.ordinal + 1, secrets.randbits(32) or 1)
-        return Lineage(run, self.lock, self._recorded)
+        following = Lineage(run, self.lock, self._recorded)
+        following._failed = self._recorded.failures.counts()
+        return following
 
     def _settle(self, origin: str, *, resumes: bool) -> None:
         """Moves to the run that it belongs to, if only now that turns out to be another one."""
@@ -150,7 +153,8 @@ class Lineage:
             ]
 
         batch = Batch(spans_of(source.network.weights), run.lineage, probe=probe)
-        sink = Sink(self._segments, batch, describe, failures, schedule.timer.totals)
+        totals = schedule.timer.totals
+        sink = Sink(self._segments, batch, describe, failures, totals, earlier=self._failed)
         weakref.finalize(self, sink.end, float("inf")).atexit = False
         return sink
 

@@ -15,7 +15,7 @@ import concurrent.futures.thread  # noqa: F401 - its end is registered before ou
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
@@ -77,8 +77,12 @@ class Sink:
         totals: OverheadTotals,
         queue_bytes: int = QUEUE_BYTES,
         change_bytes: int = CHANGE_BYTES,
+        *,
+        earlier: Mapping[str, int] | None = None,
     ) -> None:
         self._failures = failures
+        # Counted in the lineages before, which have noted them.
+        self._earlier = earlier
         self._queue: SimpleQueue[Record | Change | Mark] = SimpleQueue()
         self._limits: dict[type, int] = {Record: queue_bytes, Change: change_bytes}
         # Bytes put in and taken out. Each is written by one thread only, and so needs no lock.
@@ -312,7 +316,8 @@ class Sink:
             return True
         for _ in range(MOST_ATTEMPTS):
             try:
-                group = self._batch.pack(closed=closed, notes=self._failures.counts())
+                notes = self._failures.counts(self._earlier)
+                group = self._batch.pack(closed=closed, notes=notes)
                 if self._keep_writing(group):
                     self._batch.done(group)
                     return True

@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import time
+from collections import Counter
 
 import keras
 import numpy as np
@@ -175,11 +176,12 @@ def test_nothing_raises_while_training(tmp_path, model, weight, monkeypatch, cap
     train(recorder, weight, [4, 5])
     recorder.close()
     logs = read_lineages(tmp_path)
-    notes = logs[-1].last.notes
+    notes = sum((Counter(log.last.notes) for log in logs), Counter())
     assert notes["Could not read the learning rate: ZeroDivisionError: division by zero"] >= 1
     assert notes["Could not make a record: RuntimeError: device lost"] == 2
     assert notes["Could not copy the past values: RuntimeError: device lost"] == 1
-    assert notes["Could not begin a new lineage: RuntimeError: device lost"] == 1
+    # The thread that ends the first lineage may still count it.
+    assert notes["Could not begin a new lineage: RuntimeError: device lost"] in (1, 2)
     assert any(note.startswith("Could not make a record: ValueError: invalid") for note in notes)
     assert len([r for r in caplog.records if "device lost" in r.message]) == 3
     assert (logs[0].last.offered, logs[0].last.dropped) == (3, 2)

@@ -7,6 +7,7 @@ import keras
 import pytest
 import tensorflow as tf
 
+import tb_pastnet as pastnet
 from tb_pastnet import Recorder
 from tb_pastnet.keras.model.tf_weights import network
 from tests.recorded import read_lineages
@@ -149,6 +150,22 @@ def test_a_program_that_changes_its_directory_keeps_its_log(tmp_path, monkeypatc
         recorder.record(3)
     assert not list((tmp_path / "other").iterdir())
     assert [log.record_steps() for log in read_lineages(tmp_path / "runs" / "a")] == [[1, 2], [3]]
+
+
+def test_failures_are_noted_in_the_lineage_in_which_they_occurred(tmp_path):
+    model = weights()
+    rates = iter([None, None, 0.1, 0.1, None])
+    recorder = Recorder(tmp_path / "a", model, every=1, learning_rate=lambda: next(rates) + 0.0)
+    for step in (1, 2):
+        recorder.record(step)
+    for start in (2, 3, 4):
+        assert recorder.flush()
+        recorder.restart(start)
+        recorder.record(start + 1)
+    recorder.close()
+    logs = read_lineages(tmp_path / "a")
+    assert [sum(log.last.notes.values()) for log in logs] == [2, 0, 0, 1]
+    assert pastnet.read(tmp_path).runs["a"].notes == recorder.notes.counts()
 
 
 def test_a_recorder_that_is_not_closed_lets_its_network_go(tmp_path):
