@@ -13,6 +13,10 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.summary import Compared
 from tb_pastnet.keras.types import TensorLike
 from tb_pastnet.v1.graph.graph_variables import graph_variable
+from tb_pastnet.v1.graph.session import SCOPE
+
+_TAGS = f"{SCOPE}tags/"
+"""The name scope in which tags are unique."""
 
 
 @answered
@@ -54,8 +58,8 @@ def channels(
             f"Could not write the channels of {name!r}: expected a step, got none. Pass step=, or "
             f"call tf.train.get_or_create_global_step()."
         )
-    with tf.name_scope(name) as scope:
-        tag = scope.rstrip("/")
+    tag = _tag(name)
+    with tf.name_scope(name):
         current, past, trainable, kept = map(_read, (current, past, trainable, kept))
         compared = Compared(name, current, past, trainable, kept, channel_axis)
         summary = tf.raw_ops.TensorSummaryV2(
@@ -66,6 +70,14 @@ def channels(
     for collection in [tf.GraphKeys.SUMMARIES] if collections is None else collections:
         tf.add_to_collection(collection, summary)
     return summary
+
+
+def _tag(name: str) -> str:
+    """The name in its scope, unlike that of any other summary; a variable may have it, too."""
+    graph = tf.get_default_graph()
+    path = f"{graph.get_name_scope()}/{name}".strip("/")
+    with tf.name_scope(_TAGS):
+        return str(graph.unique_name(path)).removeprefix(_TAGS)
 
 
 def _read(value: TensorLike) -> Any:

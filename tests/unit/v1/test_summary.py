@@ -91,3 +91,11 @@ def test_what_cannot_be_is_refused(arguments, text):
     with pytest.raises(InvalidArgument, match=text):
         v1.summary.channels("w", **given)
     assert not tf.get_collection(tf.GraphKeys.SUMMARIES)
+
+
+def test_a_summary_has_the_name_of_its_variable(kind, session):
+    current = tf.get_variable("net/w", (2, 3))
+    made = [v1.summary.channels("net/w", current, current, step=1) for _ in range(2)]
+    session.run(tf.global_variables_initializer())
+    summary = tf.Summary.FromString(session.run(tf.summary.merge(made)))
+    assert [value.tag for value in summary.value] == ["net/w", "net/w_1"]
