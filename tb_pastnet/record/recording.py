@@ -170,9 +170,10 @@ class Recording:
         if not self._idle:
             self._observe()
 
+    @noted("Could not note the last step")
     def expect_end(self, step: int) -> None:
         """Announces the last step of a training, for a record of it."""
-        self._schedule.expect_end(step)
+        self._schedule.expect_end(int(step))
 
     @metered("Could not copy the past values")
     def sync(self) -> None:
@@ -188,7 +189,7 @@ class Recording:
             initial_step: the step of the current values.
         """
         if not self._idle:
-            self._restart(initial_step)
+            self._restart(int(initial_step))
 
     @metered("Could not write records", otherwise=False)
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
@@ -374,10 +375,11 @@ class Recording:
         if self._sink is not None:
             # Its thread writes the rest; waiting for that would stop training.
             self._sink.close(timeout=0.0)
+            self._sink = None  # if the next can't be made yet, the next step makes it
             self._timer.restart()
             self._lineage = self._lineage.next()
-            self._sink = self._lineage.sink(resumed=step > 0)
             self._tracker.begin()
+            self._sink = self._lineage.sink(resumed=step > 0)
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)

@@ -47,3 +47,36 @@ def test_what_is_copied_after_a_step_that_failed_is_of_that_step(tmp_path, monke
     assert w.past_steps.tolist() == [0, 1, 6, 7]
     np.testing.assert_allclose(w.past_norm[:, 0], [1, 1, 6, 7], rtol=0.023)
     assert sum(run.notes.values()) == 1
+
+
+@pytest.mark.parametrize("method", ["restart", "expect_end"])
+def test_a_step_that_is_no_number_costs_no_record(tmp_path, method):
+    weight = np.ones((1, 1), np.float32)
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weight}, every=1)
+    recorder.record(1)
+    getattr(recorder, method)(None)
+    for step in (2, 3):
+        recorder.record(step)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.steps.tolist() == [1, 2, 3]
+    assert run.account.offered == 3
+    ((text, count),) = run.notes.items()
+    assert (text.split(": ")[1], count) == ("TypeError", 1)
+
+
+def test_a_restart_that_fails_is_made_up_for_at_the_next_step(tmp_path, monkeypatch):
+    weight = np.ones((1, 1), np.float32)
+    settings = {"every": 1, "masks": {"w": np.zeros((1, 1))}}
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weight}, **settings)
+    recorder.record(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(recorder._source, "rate_groups", lambda: 1 / 0)
+        recorder.restart(1)
+    for step in (2, 3):
+        recorder.record(step)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.steps.tolist() == [1, 2, 3]
+    assert run.variables["w"].trainable.tolist() == [[0]] * 3
+    assert list(run.notes.values()) == [1]
