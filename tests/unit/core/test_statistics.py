@@ -13,6 +13,7 @@ from tb_pastnet.core.statistics import (
     TABLE,
     Statistic,
     channel_statistics,
+    dequantize_statistic,
     quantize_statistics,
 )
 from tb_pastnet.errors import InvalidArgument
@@ -95,6 +96,13 @@ def test_quantised_shares_stay_exact():
     assert codes.shape == (len(STATISTICS), 2)
     assert codes[4].tolist() == [ZERO, ZERO]
     assert codes[6].tolist() == [0, 0]
+
+
+def test_quantised_counts_stay_exact():
+    now = np.full((300, 2), np.nan)
+    now[:299, 1] = 1
+    counts = quantize_statistics(channel_statistics(now, now, explicit_axis(-1, now.shape, "w")))[5]
+    assert dequantize_statistic(5, counts).tolist() == [300, 1]
 
 
 def test_quantising_something_else_is_an_error():
