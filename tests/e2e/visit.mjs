@@ -134,6 +134,19 @@ export async function openFrame(page, base, { hash = "", dark = false } = {}) {
   return frame;
 }
 
+/** What a function finds in the tab, in windows of some widths. */
+export async function atWidths({ base, newPage }, { hash, widths }, look) {
+  const page = await newPage();
+  const frame = await openFrame(page, base, { hash: hashOf(hash) });
+  const found = {};
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 });
+    await painted(frame);
+    found[width] = await frame.evaluate(look);
+  }
+  return found;
+}
+
 /**
  * Opens an address afresh in a page that showed another: nothing is left of that, for we keep nothing in the browser.
  */

@@ -1,5 +1,5 @@
 // Which buttons and fields of a view can't be clicked, and which lie over words, window by window.
-import { hashOf, openFrame, painted } from "../visit.mjs";
+import { atWidths } from "../visit.mjs";
 
 /** In the page: what another element lies over, or the window's edge cuts off; words under a button; how much was looked at. */
 function unreachable() {
@@ -41,14 +41,4 @@ function unreachable() {
   return { lost: [...lost, ...cut].map(name), covered, looked: shown.length };
 }
 
-export async function reach(visit, { hash, widths }) {
-  const page = await visit.newPage();
-  const frame = await openFrame(page, visit.base, { hash: hashOf(hash) });
-  const found = {};
-  for (const width of widths) {
-    await page.setViewportSize({ width, height: 900 });
-    await painted(frame);
-    found[width] = await frame.evaluate(unreachable);
-  }
-  return found;
-}
+export const reach = (visit, options) => atWidths(visit, options, unreachable);

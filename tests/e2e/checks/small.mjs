@@ -1,6 +1,6 @@
 // Narrow windows and long names: what is cut off, and by what.
 import { idle } from "../../../frontend/scripts/browser.mjs";
-import { click, goTo, hashOf, openFrame, painted, press, text } from "../visit.mjs";
+import { atWidths, click, goTo, hashOf, openFrame, press, text } from "../visit.mjs";
 
 /** In the page: how far an element is outside of the window, in pixels; 0 where it is inside. */
 const outside = (frame, selector) =>
@@ -39,17 +39,7 @@ function lostParts() {
 }
 
 /** The same in windows of some widths. */
-export async function narrowNames({ base, newPage }, { hash, widths }) {
-  const page = await newPage();
-  const frame = await openFrame(page, base, { hash: hashOf(hash) });
-  const found = {};
-  for (const width of widths) {
-    await page.setViewportSize({ width, height: 800 });
-    await painted(frame);
-    found[width] = await frame.evaluate(lostParts);
-  }
-  return found;
-}
+export const narrowNames = (visit, options) => atWidths(visit, options, lostParts);
 
 /** What lists of runs are called in them. */
 export async function runLists({ base, newPage }, { run }) {
