@@ -176,13 +176,15 @@ export function Toolbar() {
       />
       <VersusToggle />
       <ZoomChip />
-      <Button onClick={() => void copyLink()}>
-        <Icon name={copied.value === "copied" ? "check" : "link"} />{" "}
-        <span class="word">
-          {copied.value === "copied" ? "Copied" : copied.value === "failed" ? "Not allowed" : "Copy link"}
-        </span>
-      </Button>
-      <Menu />
+      <div class="take-along">
+        <Button onClick={() => void copyLink()}>
+          <Icon name={copied.value === "copied" ? "check" : "link"} />{" "}
+          <span class="word">
+            {copied.value === "copied" ? "Copied" : copied.value === "failed" ? "Not allowed" : "Copy link"}
+          </span>
+        </Button>
+        <Menu />
+      </div>
     </div>
   );
 }

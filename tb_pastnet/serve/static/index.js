@@ -1,1 +1,1 @@
-import("./page-MD2IRPRD.js");import("./chunk-7QRNMACG.js");import("./chunk-LPG72Q76.js");import("./chunk-AZ4CLFCE.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-MD2IRPRD.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-J46XELO3.js");import("./chunk-7QRNMACG.js");import("./chunk-LPG72Q76.js");import("./chunk-AZ4CLFCE.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-J46XELO3.js");async function t(){(await n).show(e)}export{t as render};

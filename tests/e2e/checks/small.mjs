@@ -28,7 +28,7 @@ export async function tooltips({ base, newPage }, { hash, width, height }) {
 
 /** In the page: names of runs of which a part isn't seen at all, or leaves its box. */
 function lostParts() {
-  return [...document.querySelectorAll(".path:not(.thumb-head *)")].flatMap((path) => {
+  return [...document.querySelectorAll(".path")].flatMap((path) => {
     const { left, right } = path.getBoundingClientRect();
     const lost = [...path.children].some((part) => {
       const box = part.getBoundingClientRect();
@@ -40,6 +40,18 @@ function lostParts() {
 
 /** The same in windows of some widths. */
 export const narrowNames = (visit, options) => atWidths(visit, options, lostParts);
+
+/** In the page: where each control of the toolbar is, as lines of text are: from left to right, then down. */
+function barRows() {
+  const rows = Map.groupBy(document.querySelector(".toolbar").children, (part) => {
+    const { top, bottom } = part.getBoundingClientRect();
+    return Math.round((top + bottom) / 2);
+  });
+  rows.delete(0); // what isn't shown
+  return [...rows.values()].map((parts) => parts.map((part) => part.classList[0]));
+}
+
+export const toolbar = (visit, options) => atWidths(visit, options, barRows);
 
 /** What lists of runs are called in them. */
 export async function runLists({ base, newPage }, { run }) {
