@@ -190,5 +190,12 @@ def _element(listed: object, graph: tf.Graph) -> Any:
 
 def _is_part_of(part: GraphPart, names: set[str]) -> bool:
     operations = (part.operations[name] for name in names if name in part.operations)
-    # A constant may belong to any network.
-    return bool(names & part.variables.keys()) or any(each.type != "Const" for each in operations)
+    return bool(names & part.variables.keys()) or any(_is_own(part, each) for each in operations)
+
+
+def _is_own(part: GraphPart, operation: tf.Operation) -> bool:
+    """Whether no other network may use it, as it may a constant or the read of a shared variable."""
+    for tensor in operation.inputs[:1] if operation.type == "Identity" else ():
+        if tensor.op.type in VARIABLES:
+            return tensor.op.name in part.variables
+    return bool(operation.type != "Const")

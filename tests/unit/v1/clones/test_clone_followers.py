@@ -100,6 +100,15 @@ def test_losses_of_its_weights_are_computed_of_its_own():
     assert gradient is not None
 
 
+def test_a_loss_of_a_shared_weight_counts_once():
+    x = placeholder()
+    y = layer(layer(x, "shared"), "own")
+    shared, _ = tf.trainable_variables()
+    copy = clone_network(x, y, share=shared)
+    assert list(copy.mapping) == ["own/w"]
+    assert len(tf.get_collection(LOSSES)) == 3
+
+
 def test_a_loss_of_a_label_is_left_out():
     x, label = placeholder(), placeholder("label")
     y = layer(x, "net")
