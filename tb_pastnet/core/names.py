@@ -170,7 +170,8 @@ class Names:
             return [group for each in wanted for group in self.groups(each)]
         raise InvalidArgument(
             f"Could not choose {_shown(wanted)}: expected a variable or layer of this network, or "
-            f"a name, got something else. Choose among {_listed(list(self._called))}."
+            f"a name, got another {type(wanted).__name__}. Choose among "
+            f"{_listed(list(self._called))}."
         )
 
     def keyed(self, given: Mapping[Any, V] | None, argument: str) -> dict[str, V]:

@@ -86,7 +86,8 @@ class Compared:
         kept: TensorLike,
         channel_axis: int | tuple[int, ...],
     ) -> None:
-        current, past = _value(current), _value(past)
+        current = _value(name, "current value", current)
+        past = _value(name, "past value", past)
         if not current.dtype.is_floating:
             raise InvalidArgument(
                 f"Could not write the channels of {name!r}: expected a value of floating dtype, "
@@ -129,21 +130,33 @@ class Compared:
         return encoded
 
 
-def _value(value: TensorLike) -> Any:
+def _value(name: str, kind: str, value: TensorLike) -> Any:
     variable = tf_variable(value)
-    return tf.convert_to_tensor(value if variable is None else variable)
+    try:
+        return tf.convert_to_tensor(value if variable is None else variable)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"Could not write the channels of {name!r}: expected a variable, a tensor or an array "
+            f"as {kind}, got {value!r:.60}. Pass a {kind} of the variable's shape."
+        ) from error
 
 
 def _mask(name: str, kind: str, mask: TensorLike, like: Tensor) -> Any:
     if mask is None:
         return tf.ones(like.shape, tf.bool)
-    value = tf.cast(_value(mask), tf.bool)
+    value = _value(name, f"{kind} mask", mask)
+    known = tf.get_static_value(value)
+    if known is not None and not np.all((known == 0) | (known == 1)):
+        raise InvalidArgument(
+            f"Could not write the channels of {name!r}: expected a {kind} mask of 0 and 1, got "
+            f"{mask!r:.60}. Give 1 for each weight that goes through and 0 for each that is held."
+        )
     if value.shape.rank != 0 and value.shape != like.shape:
         raise InvalidArgument(
             f"Could not write the channels of {name!r}: expected a {kind} mask of shape "
             f"{_shape(like)}, got {_shape(value)}. Pass one element per weight, or one for all."
         )
-    return tf.broadcast_to(value, like.shape)
+    return tf.broadcast_to(tf.cast(value, tf.bool), like.shape)
 
 
 def _shape(value: TensorLike) -> str:

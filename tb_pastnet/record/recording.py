@@ -420,12 +420,17 @@ def check_logdir(logdir: Any) -> str:
     """The path of a run's directory; raises InvalidArgument where it can't be one."""
     with suppress(TypeError):
         path = os.fspath(logdir)
-        if isinstance(path, str) and parse_run(base_name(path)) is None:
+        if isinstance(path, str) and _usable(path):
             return path
     raise InvalidArgument(
         f"Could not record: expected logdir= the path of the run's own directory, got "
         f"{logdir!r:.100}. Write logdir='runs/a'."
     )
+
+
+def _usable(path: str) -> bool:
+    """Whether a run may have this directory."""
+    return path != "" and "\0" not in path and parse_run(base_name(path)) is None
 
 
 def check_exit_timeout(exit_timeout: float) -> float:

@@ -53,6 +53,8 @@ SPELT = [
 ]
 VALUES = [
     ("PastNetCallback(None)", "logdir=", "logdir='runs/a'"),
+    ("PastNetCallback('')", "got ''", "logdir='runs/a'"),
+    ("PastNetCallback('runs/\\0')", "logdir=", "logdir='runs/a'"),
     ("PastNetCallback(model)", "logdir=", "logdir='runs/a'"),
     ("PastNetCallback(run / 'pastnet.0001.c397f2d6')", "logdir=", "the run's own directory"),
     ("PastNetCallback(run, every=0)", "every=", "every=1"),

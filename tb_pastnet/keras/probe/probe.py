@@ -66,8 +66,13 @@ class Probe:
         self._measure = tf.function(self._measured, autograph=False)
         try:
             elements = self._try_out(network, tracer, fixed)
-        except InvalidArgument:
-            raise
+        except InvalidArgument as error:
+            if len(fixed.arguments) == 1:
+                raise
+            raise InvalidArgument(
+                f"{str(error).rstrip('.')}. Each element of a tuple is an argument: pass probe=x, "
+                "without labels."
+            ) from error
         except Exception as error:
             got = ", ".join(f"{each.dtype} {each.shape}" for each in fixed.inputs)
             raise InvalidArgument(

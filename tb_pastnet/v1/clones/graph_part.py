@@ -194,7 +194,7 @@ def _is_part_of(part: GraphPart, names: set[str]) -> bool:
 
 
 def _is_own(part: GraphPart, operation: tf.Operation) -> bool:
-    """Whether no other network may use it, as it may a constant or the read of a shared variable."""
+    """Whether only this network has it, unlike a constant or the read of a shared variable."""
     for tensor in operation.inputs[:1] if operation.type == "Identity" else ():
         if tensor.op.type in VARIABLES:
             return tensor.op.name in part.variables

@@ -138,9 +138,12 @@ def test_a_layer_with_several_is_no_single_variable():
         NAMES.one([])
 
 
-@pytest.mark.parametrize("foreign", [object(), 3, [KERNEL, object()]])
-def test_what_is_not_of_the_network_is_refused(foreign):
-    with pytest.raises(InvalidArgument, match="expected a variable or layer of this network"):
+@pytest.mark.parametrize(
+    ("foreign", "got"), [(object(), "object"), (3, "int"), ([KERNEL, object()], "object")]
+)
+def test_what_is_not_of_the_network_is_refused(foreign, got):
+    text = f"expected a variable or layer of this network, or a name, got another {got}. Choose "
+    with pytest.raises(InvalidArgument, match=text):
         NAMES.all(foreign)
 
 

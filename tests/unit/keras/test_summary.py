@@ -141,6 +141,13 @@ def test_wrong_use_is_refused():
         pastnet.summary.channels("w", [1], [1], step=1)
     with pytest.raises(InvalidArgument, match=r"Could not use axis 2 of 'w' for its channels"):
         pastnet.summary.channels("w", CURRENT, PAST, channel_axis=2, step=1)
+    with pytest.raises(InvalidArgument, match="a tensor or an array as past value, got None. Pass"):
+        pastnet.summary.channels("w", CURRENT, None, step=1)
+    with pytest.raises(InvalidArgument, match="or an array as current value, got "):
+        pastnet.summary.channels("w", [[1.0], [1.0, 2.0]], PAST, step=1)
+    for wrong in (0.5, np.where(CURRENT > 0, 1, 0.5), np.nan, "1"):
+        with pytest.raises(InvalidArgument, match="expected a kept mask of 0 and 1, got "):
+            pastnet.summary.channels("w", CURRENT, PAST, kept=wrong, step=1)
     for mask in ("kept", "trainable"):
         with pytest.raises(
             InvalidArgument, match=rf"expected a {mask} mask of shape \(3, 4\), got \(4,\)"

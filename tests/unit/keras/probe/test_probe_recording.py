@@ -192,6 +192,8 @@ def test_a_bad_probe_is_refused_before_a_log_is_begun(tmp_path, model):
         Recorder(tmp_path / "run", model, probe=X[:0])
     with pytest.raises(InvalidArgument, match="Could not .* module 'Line': expected "):
         Recorder(tmp_path / "run", model, probe=X[:, :1])
+    with pytest.raises(InvalidArgument, match="is an argument: pass probe=x, without labels"):
+        Recorder(tmp_path / "run", model, probe=(X, X[:, 0]))
     with pytest.raises(InvalidArgument, match="Could not probe a dict: expected a model that can"):
         Recorder(tmp_path / "run", {"w": model.w}, probe=X)
     assert not (tmp_path / "run").exists()
