@@ -219,7 +219,7 @@ def export(query: Query) -> Answer | NotModified:
         _check_lines(len(series.steps) * len(series.places))
         # All digits of single precision: a cosine is mostly nearly 1.
         return csv_answer(csv_pieces([Function(series).columns()], ".7g"))
-    if "layer" in query.arguments:
+    if query.arguments.keys() & {"layer", "channel"}:
         return csv_answer(csv_pieces(_layer_tables(query), ".4g", COUNTS_EXACT))
     reader = query.run()
     _check_lines(len(reader.run.axis.steps) * len(reader.run.layers))

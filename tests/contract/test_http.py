@@ -170,6 +170,7 @@ def test_404_for_every_other_path(here: Board, path: str) -> None:
         ("/export.csv", {}, 400, "expected the parameter 'run'"),
         ("/export.csv", {"run": "c", "function": "1"}, 404, "got 'c'"),
         ("/export.csv", {"run": "a", "function": "2"}, 400, "from 0 to 1, got '2'"),
+        ("/export.csv", {"run": "a", "channel": "1"}, 400, "expected the parameter 'layer'"),
         ("/export.csv", {"run": "a", "layer": "x"}, 404, "got 'x'"),
         ("/export.csv", {"run": "a", "layer": "conv1", "channel": "9"}, 404, "0 to 3"),
     ],

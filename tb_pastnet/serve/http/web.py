@@ -122,11 +122,11 @@ def _failure(error: Exception) -> Failure:
 
 
 def _success(request: wrappers.Request, answer: Answer | NotModified) -> Any:
-    asked = [part.strip() for part in request.headers.get("If-None-Match", "").split(",")]
-    if isinstance(answer, NotModified) and answer.tag not in asked:
+    asked = request.if_none_match
+    if isinstance(answer, NotModified) and not asked.contains_raw(answer.tag):
         answer = answer.make()
     headers = [("ETag", answer.tag), ("Vary", "Accept-Encoding")]
-    if isinstance(answer, NotModified) or answer.tag in asked:
+    if isinstance(answer, NotModified) or asked.contains_raw(answer.tag):
         return http_util.Respond(request, b"", BINARY, code=304, headers=headers)
     headers += answer.headers
     return http_util.Respond(
