@@ -28,7 +28,9 @@ it("never shortens two names to one text, and none to nothing", () => {
 });
 
 it.each([
-  ["lr1e-1…seed0", ["lr1e-", "1…seed0"]],
+  ["lr1e-1…seed0", ["lr1e-1…", "seed0"]],
+  ["lr=0.0001/seed0", ["lr=0.0001/", "seed0"]],
+  ["sgd.wd1e-4", ["sgd.", "wd1e-4"]],
   ["freeze_steps", ["freeze_", "steps"]],
   ["dense", ["dense"]],
   ["תוצאה_ראשונה", ["תוצאה_ראשונה"]],

@@ -64,7 +64,7 @@ export const isRightToLeft = (text: string): boolean => RIGHT_TO_LEFT.test(text)
 export const isolated = (name: string): string => (isRightToLeft(name) ? `\u2068${name}\u2069` : name);
 
 /** The last words of a name. */
-const ENDING = /(?<=[/_.-]).{1,10}$/;
+const ENDING = new RegExp(`(?<=…|${SEPARATOR.source}).{1,10}$`);
 
 /** A name in two parts, of which the first may be cut; in one where it isn't known which is first. */
 export function beginningAndEnd(name: string): string[] {
