@@ -22,15 +22,16 @@ import {
 } from "../../state/overlaps";
 import { layerFilter, tables, update } from "../../state/store";
 
-const NAMES = 108;
-const NUMBERS = 92;
+/** Of the width. */
+const NAMES = 0.36;
+const NUMBERS = 104;
 const AXIS = 24;
 
 const countText = (value = Number.NaN) => (Number.isNaN(value) ? "–" : formatCount(value));
 
 type Compared = { drawn: OverlapColumns; pair: Pair; list: ComparedLayer[] };
-/** Rows [first, last) of the list are drawn, each as high as the pitch. */
-type Drawn = Compared & { first: number; last: number; pitch: number; width: number };
+/** Rows [first, last) of the list are drawn, each as high as the pitch; `names` and `width` are of names and strips. */
+type Drawn = Compared & { first: number; last: number; pitch: number; names: number; width: number };
 
 function StripsCanvas({ drawn, pair, list, first, last, pitch, width }: Drawn) {
   const { comparable, unit, mask } = drawn.header;
@@ -66,7 +67,7 @@ function StripsCanvas({ drawn, pair, list, first, last, pitch, width }: Drawn) {
 const choose = (layer: string) => update({ layer, channel: null, variable: null });
 
 /** The names and numbers of the rows; the chosen one is outlined. */
-function Rows({ pair, list, first, last, pitch, width }: Drawn) {
+function Rows({ pair, list, first, last, pitch, names, width }: Drawn) {
   const overlaps = layerOverlapsAt(pair, numberSteps[1].value);
   return (
     <>
@@ -81,6 +82,7 @@ function Rows({ pair, list, first, last, pitch, width }: Drawn) {
             <button
               type="button"
               class="plain"
+              style={{ width: `${names - 6}px` }}
               title={`${layer.id}. Double-click opens the layer.`}
               aria-pressed={on}
               onClick={() => choose(layer.id)}
@@ -134,8 +136,9 @@ function Strips(compared: Compared) {
   const chosen = list.findIndex(({ layer }) => layer.id === pairLayer.value?.id);
   const rows = useRows(list.length, chosen, [24, 36], AXIS);
   const { pitch, scroller } = rows;
-  const width = Math.max(0, rows.width - NAMES - NUMBERS);
-  const drawn = { ...compared, ...rows, width };
+  const names = Math.round(rows.width * NAMES);
+  const width = Math.max(0, rows.width - names - NUMBERS);
+  const drawn = { ...compared, ...rows, names, width };
   return (
     <div class="laps" role="region" aria-label="Layers by steps" {...scroller}>
       {width > 0 ? (
@@ -144,14 +147,14 @@ function Strips(compared: Compared) {
           <Plot
             class="lap-plot"
             width={width}
-            style={{ left: `${NAMES}px` }}
+            style={{ left: `${names}px` }}
             read={(step, y) => targetAt(compared, step, list[Math.floor(y / pitch)])}
           >
             <StripsCanvas {...drawn} />
           </Plot>
         </div>
       ) : null}
-      <div class="lap-axis" style={{ paddingLeft: `${NAMES}px` }}>
+      <div class="lap-axis" style={{ paddingLeft: `${names}px` }}>
         <Axis width={width} pill count={3} />
       </div>
     </div>
