@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
@@ -72,7 +73,7 @@ def resolve(
             f"Could not find a {kind} by {name!r:.60}: expected its name, got "
             f"{type(name).__name__}. Choose among {_listed(candidates)}."
         )
-    fits = _fitting(name, [(identity, identity) for identity in candidates])
+    fits = _by_ends((identity, identity) for identity in candidates).get(name, [])
     if len(fits) == 1:
         return fits[0]
     shown = _listed(fits or _nearest_first(name, candidates))
@@ -128,6 +129,18 @@ class Names:
             for handle in {id(handle) for handle in each.handles}:
                 self._handled.setdefault(handle, []).append(name)
 
+    @cached_property
+    def _ours(self) -> dict[str, list[str]]:
+        return _by_ends(self._own)
+
+    @cached_property
+    def _theirs(self) -> dict[str, list[str]]:
+        return _by_ends(self._foreign)
+
+    @cached_property
+    def _inside(self) -> list[dict[str, list[str]]]:
+        return [_by_beginnings(each) for each in (self._own, self._below, self._foreign)]
+
     def one(self, wanted: object) -> str:
         """The one variable meant by a name, by itself, or by a layer that has no other.
 
@@ -163,7 +176,9 @@ class Names:
     def groups(self, wanted: object) -> list[list[str]]:
         """The same, separately for each name, pattern, variable and layer in a list."""
         if isinstance(wanted, str):
-            return [self._fitting(wanted) if is_pattern(wanted) else self._named(wanted)]
+            # A layer may be called "b[1]".
+            pattern = is_pattern(wanted) and not self._is_path(wanted)
+            return [self._fitting(wanted) if pattern else self._named(wanted)]
         if id(wanted) in self._handled:
             return [self._handled[id(wanted)]]
         if isinstance(wanted, Iterable) and not hasattr(wanted, "shape"):
@@ -184,19 +199,23 @@ class Names:
                 f"Could not read {argument}=: expected a mapping from names, got {given!r:.60}. "
                 f"Write {argument}={{{next(iter(self._called), 'name')!r}: …}}."
             )
-        return {name: value for key, value in (given or {}).items() for name in self.all(key)}
+        return {
+            name: value
+            for key, value in (given or {}).items()
+            for names in self.groups(key)
+            for name in names
+        }
 
     def _named(self, name: str) -> list[str]:
         """The variable of a name; if it fits none, all variables of the layer with this path."""
         if isinstance(name, LogName) and name in self._called:
             return [str(name)]
-        ours = _fitting(name, self._own)
-        fits = list(dict.fromkeys([*_fitting(name, self._foreign), *ours]))
+        ours = self._ours.get(name, [])
+        fits = list(dict.fromkeys([*self._theirs.get(name, []), *ours]))
         if len(fits) == 1:
             return fits
-        paths = (path for path, _ in (*self._own, *self._foreign))
-        if not fits and any(path.startswith(f"{name}/") for path in paths):
-            return self._fitting(f"{name}/*")
+        if not fits and self._is_path(name):
+            return self._agreed(f"{name}/*", *(each.get(name, []) for each in self._inside))
         if len(fits) == len(ours):
             return [resolve(name, self._called)]
         raise UnknownName(
@@ -205,10 +224,19 @@ class Names:
             f"Write more of its path, or pass the variable itself."
         )
 
+    def _is_path(self, name: str) -> bool:
+        """Whether a variable has this name, or a layer this path."""
+        return any(name in each for each in (self._ours, self._theirs, *self._inside))
+
     def _fitting(self, pattern: str) -> list[str]:
         """Those that a pattern fits. The root's own name in some paths doesn't count."""
-        ours, below = _matching(pattern, self._own), _matching(pattern, self._below)
-        fits = ours or below or _matching(pattern, self._foreign)
+        called = (self._own, self._below, self._foreign)
+        return self._agreed(pattern, *(_matching(pattern, each) for each in called))
+
+    def _agreed(
+        self, pattern: str, ours: list[str], below: list[str], foreign: list[str]
+    ) -> list[str]:
+        fits = ours or below or foreign
         if not fits:
             raise UnknownName(
                 f"Could not find variables by {pattern!r}: expected a pattern that fits some of "
@@ -235,11 +263,28 @@ class Names:
         return f"{name}{shape}" + (f", the framework's {others[0]}" if others else "")
 
 
-def _fitting(name: str, called: Sequence[tuple[str, str]]) -> list[str]:
-    """The identities that a name means, among pairs of path and identity."""
-    exact = [identity for path, identity in called if path == name]
-    ends = [identity for path, identity in called if path.endswith("/" + name)]
-    return list(dict.fromkeys(exact or ends))
+def _by_ends(called: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The identities that each name means, of pairs of path and identity: paths before ends."""
+    exact: dict[str, dict[str, None]] = {}
+    ends: dict[str, dict[str, None]] = {}
+    for path, identity in called:
+        exact.setdefault(path, {})[identity] = None
+        end = path
+        while "/" in end:
+            end = end.partition("/")[2]
+            ends.setdefault(end, {})[identity] = None
+    return {name: list(fits) for name, fits in (ends | exact).items()}
+
+
+def _by_beginnings(called: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The identities below each path, of pairs of path and identity."""
+    inside: dict[str, dict[str, None]] = {}
+    for path, identity in called:
+        layer = path
+        while "/" in layer:
+            layer = layer.rpartition("/")[0]
+            inside.setdefault(layer, {})[identity] = None
+    return {layer: list(fits) for layer, fits in inside.items()}
 
 
 def _matching(pattern: str, called: Sequence[tuple[str, str]]) -> list[str]:

@@ -138,6 +138,18 @@ def test_a_layer_with_several_is_no_single_variable():
         NAMES.one([])
 
 
+def test_what_is_written_like_a_pattern_may_be_a_name():
+    names = Names(dict.fromkeys(["b[1]/kernel", "b1/kernel", "b1/bias"], Called()))
+    assert names.all("b[1]/kernel") == names.all("b[1]") == ["b[1]/kernel"]
+    assert names.all("b[12]/*") == ["b1/kernel", "b1/bias"]
+
+
+@pytest.mark.parametrize("wanted", ["a/w", "w", "a/b/w"])
+def test_a_whole_path_comes_before_the_end_of_another(wanted):
+    names = Names(dict.fromkeys(["a/b/w", "b/a/w", "a/w", "w"], Called()))
+    assert names.all(wanted) == [wanted]
+
+
 @pytest.mark.parametrize(
     ("foreign", "got"), [(object(), "object"), (3, "int"), ([KERNEL, object()], "object")]
 )
