@@ -52,6 +52,8 @@ def located(path: str | os.PathLike[str]) -> str:
     if "?" in text:
         mend = "Leave the query out: set a driver's options in fsspec's configuration."
         raise UnusableURL("a URL with a query", mend)
+    if text.rstrip("/").endswith(":"):
+        raise UnusableURL("a URL without a path", f"Write {text.partition(':')[0]}://bucket/runs.")
     return text.rstrip("/")
 
 

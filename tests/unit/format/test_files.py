@@ -36,6 +36,9 @@ def test_a_path_is_as_it_is_meant(given, meant, monkeypatch):
 def test_a_url_with_a_query_is_refused():
     with pytest.raises(UnusableURL, match="a URL with a query"):
         located("s3://bucket/a?versionId=1")
+    for empty in ("s3://", "memory:///"):
+        with pytest.raises(UnusableURL, match="a URL without a path"):
+            located(empty)
 
 
 def test_names_of_paths():
