@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from tb_pastnet.core.quantize import Codes
 from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
 from tb_pastnet.format.block import Block, OpenBlock, open_block, restore
 from tb_pastnet.format.layout import ROWS, Rows
+from tb_pastnet.format.tags import variable_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
@@ -93,9 +95,18 @@ def make_series(
     `withheld` are series that TensorBoard could not return; `sampled` means that only a part of
     the events was read. Statistics that aren't among `rows` may come back as NaN.
     """
+    axes = list(map(_axis, parts))
+    latest = next(filter(None, reversed(axes)), None)
     decoded = [
-        _decode(part, readings.get((part.tb_run, part.tag), ()), channels, withheld, rows)
-        for part in parts
+        _decode(
+            part,
+            readings.get((part.tb_run, part.tag), ()),
+            channels,
+            withheld,
+            rows,
+            reshaped=axis not in (None, latest),
+        )
+        for part, axis in zip(parts, axes, strict=True)
     ]
     stand = supersede(
         [part.records.steps for part in decoded],
@@ -107,12 +118,23 @@ def make_series(
     return _join(decoded, stand, channels, account)
 
 
+def _axis(part: SeriesPart) -> str | None:
+    """How its lineage splits the variable into channels; None if that is unknown."""
+    entry = part.lineage.described.get(variable_of(part.tag) or "") if part.lineage else None
+    if entry is None:
+        return None
+    # The last of two axes may be "-1" or "1".
+    return re.sub(r"-\d+", lambda found: str(int(found[0]) + len(entry.shape)), entry.axis)
+
+
 def _decode(
     part: SeriesPart,
     messages: Sequence[StoredMessage],
     channels: int,
     withheld: Sequence[SeriesName],
     rows: Rows,
+    *,
+    reshaped: bool,
 ) -> _Part:
     lost: Notes = Counter()
     noted: Notes = Counter()
@@ -120,7 +142,7 @@ def _decode(
     opened = partial(open_block, rows=rows)
     wide = channels >= _WIDE
     blocks = decode_all(messages, opened, part.tag, lineage, lost, at_once=wide)
-    fitting = _of_width(blocks, channels, noted)
+    fitting = _of_width(blocks, -1 if reshaped else channels, noted)
     if part.lineage is None:
         fitting = iter(_as_written(fitting))
     records, left_out = join_blocks(restored(fitting), channels)
