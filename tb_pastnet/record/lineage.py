@@ -46,6 +46,9 @@ from tb_pastnet.record.source import Probing, Source
 TRIAL = "{trial}"
 """Placeholder for the number of a training in the name of a log directory."""
 
+_WRITING: weakref.WeakKeyDictionary[Sink, tuple[RunName, str]] = weakref.WeakKeyDictionary()
+"""The lineages of this process, and their origins: their files may not tell them yet."""
+
 
 class Recorded(NamedTuple):
     """What all lineages of a Recorder are made from; `exit_timeout` is of a store, in seconds."""
@@ -90,7 +93,7 @@ class Lineage:
         if start is not None:
             number = earlier.number(recorded.tracker.origin, resumes=start > 0)
         home, lock = earlier.free(number)
-        lineage = cls(create_lineage(home), lock, recorded)
+        lineage = cls(_create(home), lock, recorded)
         lineage._earlier = earlier if start is None else None
         try:
             lineage._segments.open()
@@ -119,8 +122,9 @@ class Lineage:
         if home == self.run.run:
             return
         self._segments.close()
-        remove_directory(_directory(self.run))
-        self.run = create_lineage(home)
+        with suppress(FileNotFoundError):  # in a store it has no object yet
+            remove_directory(_directory(self.run))
+        self.run = _create(home)
         self._segments = self._new_segments()
 
     def _new_segments(self) -> Segments:
@@ -156,6 +160,8 @@ class Lineage:
         totals = schedule.timer.totals
         sink = Sink(self._segments, batch, describe, failures, totals, earlier=self._failed)
         weakref.finalize(self, sink.end, float("inf")).atexit = False
+        # One that resumes has the origin of those before it.
+        _WRITING[sink] = run, "" if resumed else template.origin
         return sink
 
     def _template(self) -> Description:
@@ -197,7 +203,7 @@ class EarlierRuns:
         # Of each run; None of one that has recorded nothing.
         self._origins: list[str | None] = []
         try:
-            while earlier := lineages(self.home(len(self._origins))):
+            while earlier := _lineages(self.home(len(self._origins))):
                 origins = filter(None, map(_known_origin, reversed(earlier)))
                 self._origins.append(next(origins, None))
         except Exception as error:
@@ -237,9 +243,25 @@ class EarlierRuns:
                 LOGGER.warning(text, self.home(number), home)
 
 
+def _lineages(home: str) -> list[RunName]:
+    """The lineages of a run, in order, also those of which a store has no object yet."""
+    if not is_remote(home):
+        return lineages(home)
+    return sorted({*lineages(home), *(run for run in _origins_here() if run.run == home)})
+
+
+def _origins_here() -> dict[RunName, str]:
+    """The origins of the lineages that this process is writing; "": unknown."""
+    return dict(about for sink, about in list(_WRITING.items()) if sink.alive)
+
+
+def _create(home: str) -> RunName:
+    return create_lineage(home, [run for run in _origins_here() if run.run == home])
+
+
 def inherited_origin(run: RunName) -> str | None:
     """The origin of the newest earlier lineage with a readable one; None without."""
-    earlier = [lineage for lineage in lineages(run.run) if lineage.ordinal < run.ordinal]
+    earlier = [lineage for lineage in _lineages(run.run) if lineage.ordinal < run.ordinal]
     return next(filter(None, map(_read_origin, reversed(earlier))), None)
 
 
@@ -251,6 +273,8 @@ def _known_origin(run: RunName) -> str | None:
 
 
 def _read_origin(run: RunName) -> str | None:
+    if origin := _origins_here().get(run):
+        return origin
     for name in sorted(list_directory(_directory(run))):
         with open_to_read(join(_directory(run), name)) as stream:
             for message in read_messages(stream):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import time
@@ -92,7 +93,7 @@ class Recording:
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
         self._sink: Sink | None = None
-        self._closed = self._went_back = False
+        self._closed = self._complete = self._went_back = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
@@ -202,10 +203,10 @@ class Recording:
         Returns:
             True if they are: then they are safe from kill -9; also True in a worker that doesn't
             write. False if some aren't written yet (these are tried again) or were dropped since
-            the last flush (these are counted).
+            the last flush (these are counted). After `close`, whether all was written by then.
         """
         if self._idle:
-            return not self._writes
+            return self._complete or not self._writes
         if closed:
             self._audit_end()
         self._tell_late()
@@ -230,9 +231,10 @@ class Recording:
         self._closed = True
         if self._sink is None:
             self._lineage.close()
+            self._complete = True
         else:
-            self._sink.close(timeout)
-            LOGGER.info("%s", self.summary)
+            self._complete = self._sink.close(timeout)
+            LOGGER.log(logging.INFO if self.records else logging.WARNING, "%s", self.summary)
         self._lineage.lock.release()
 
     def __enter__(self: Own) -> Own:

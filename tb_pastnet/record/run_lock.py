@@ -58,6 +58,10 @@ class RunLock:
             self.held = True
         return True
 
+    def __del__(self) -> None:
+        # The recorder went without `close`.
+        self.release()
+
     def release(self) -> None:
         """Releases it."""
         # In a fork it is still the parent's.

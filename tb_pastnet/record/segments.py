@@ -12,7 +12,7 @@ import errno
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tb_pastnet.errors import UnwritableLog
@@ -189,11 +189,12 @@ def make_directory(path: str) -> None:
     Path(path).mkdir(parents=True, exist_ok=True)
 
 
-def create_lineage(logdir: str) -> RunName:
+def create_lineage(logdir: str, others: Sequence[RunName] = ()) -> RunName:
     """Reserves a directory, its ordinal above the largest, its id random; or UnwritableLog."""
     lineage = secrets.randbits(32) or 1
     try:
-        ordinal = 1 + max((run.ordinal for run in lineages(logdir)), default=0)
+        earlier = (*lineages(logdir), *others)
+        ordinal = 1 + max((run.ordinal for run in earlier), default=0)
         if not is_remote(logdir):
             make_directory(join(logdir, lineage_directory(ordinal, lineage)))
     except Exception as error:

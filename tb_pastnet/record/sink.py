@@ -164,7 +164,7 @@ class Sink:
         return written and not lost
 
     def close(self, timeout: float | None = None) -> bool:
-        """Writes waiting records and the final account, ends the thread; whether that was in time.
+        """Writes waiting records and the final account, ends the thread; whether all is written.
 
         None waits as long as at the end of the program. What isn't written by then is dropped.
         Called again, it waits again.
@@ -174,7 +174,7 @@ class Sink:
         if fork_aware_pid() != self._pid or (self._last is not None and self._last.done.is_set()):
             return False
         last = self.end(timeout)
-        written = self._reached(last, timeout)
+        written = self._reached(last, timeout) and not self._lost
         if last.done.is_set() and self in _OPEN:
             _OPEN.remove(self)
         return written
@@ -195,6 +195,11 @@ class Sink:
                 f"Dropped {lost} records that could not be written within "
                 f"{self._segments.exit_seconds:g} seconds"
             )
+
+    @property
+    def alive(self) -> bool:
+        """Whether it isn't closed, or still writes; not in a forked process."""
+        return self._thread.is_alive()
 
     @property
     def _idle(self) -> bool:
@@ -300,10 +305,13 @@ class Sink:
         if self._batch.empty:
             self._oldest = time.monotonic()
         self._out[type(item)] += item.nbytes
-        if isinstance(item, Record):
+        if isinstance(item, Change):
+            self._batch.changes.add(item)
+        elif time.monotonic() < self._give_up_at:
             self._batch.add(item)
         else:
-            self._batch.changes.add(item)
+            self._lost = True
+            self._failures.add("Could not write all records in the time that was left at the end")
 
     def _patience(self) -> float | None:
         if self._batch.empty:

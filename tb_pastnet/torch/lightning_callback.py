@@ -44,6 +44,10 @@ class LightningCallback(RecordingCallback, Callback):
         """Makes a record if one is due."""
         trainer.should_stop |= self._record(trainer.global_step)
 
+    def on_exception(self, *_: object) -> None:
+        """Closes the log: Lightning then calls no `teardown`."""
+        self._end()
+
     def teardown(self, *_: object, **__: object) -> None:
-        """Closes the log, even after an exception."""
+        """Closes the log."""
         self._end()

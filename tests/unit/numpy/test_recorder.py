@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import numpy as np
@@ -178,3 +179,77 @@ def test_floats_of_another_package_are_recorded_and_its_whole_numbers_are_not(tm
     assert only_run(tmp_path).variables["w"].dtype == "bfloat16"
     with pytest.raises(InvalidArgument, match=r"floating dtype .*, got int4\[3\]"):
         Recorder(tmp_path, {"w": lambda: np.ones(3, types.int4)})
+
+
+def short(logdir, value, **settings):
+    """A training whose recorder isn't closed."""
+    weight = np.full((2, 3), value)
+    recorder = Recorder(logdir, {"d/kernel": lambda: weight}, every=1, **settings)
+    for step in range(1, 4):
+        weight += 0.1
+        recorder.record(step)
+    return recorder
+
+
+@pytest.mark.parametrize("initial_step", [None, 0])
+@pytest.mark.parametrize("place", ["local", "store"])
+def test_trainings_right_after_one_another_are_runs_of_their_own(
+    place, initial_step, tmp_path, request
+):
+    logdir = tmp_path if place == "local" else f"memory://{request.node.name}/a"
+    trainings = [short(logdir, value, initial_step=initial_step) for value in (1.0, 2.0, 3.0)]
+    for training in trainings:
+        training.close()
+    runs = pastnet.read(logdir).runs.values()
+    assert [(run.steps.tolist(), run.account.superseded) for run in runs] == [([1, 2, 3], 0)] * 3
+
+
+@pytest.mark.parametrize("place", ["local", "store"])
+def test_the_same_training_at_once_again_replaces_the_first(place, tmp_path, request):
+    logdir = tmp_path if place == "local" else f"memory://{request.node.name}/a"
+    trainings = [short(logdir, 1.0, initial_step=0) for _ in range(2)]
+    for training in trainings:
+        training.close()
+    (run,) = pastnet.read(logdir).runs.values()
+    assert [each.ordinal for each in run.lineages] == [1, 2]
+    assert run.account.superseded == 3
+
+
+def test_without_closing_the_run_is_given_back(tmp_path):
+    recorder = short(tmp_path, 1.0)
+    assert (tmp_path / ".pastnet.lock").exists()
+    del recorder
+    gc.collect()
+    assert not (tmp_path / ".pastnet.lock").exists()
+
+
+def test_flush_after_close_says_whether_all_is_written(tmp_path):
+    with short(tmp_path / "a", 1.0) as recorder:
+        pass
+    assert recorder.flush()
+    with Recorder(tmp_path / "b", {"d/kernel": lambda: np.ones((2, 3))}) as recorder:
+        pass
+    assert recorder.flush()
+
+
+def test_a_training_too_short_for_a_record_is_said(tmp_path, caplog):
+    with Recorder(tmp_path, {"d/kernel": lambda: np.ones((2, 3))}, every=9, past=5) as recorder:
+        recorder.record(1)
+    assert "the training made 1 step, but every=9. Use a smaller every=." in caplog.text
+
+
+def test_rows_and_columns_are_not_joined(tmp_path):
+    weight = np.eye(3) + 1
+    moved = np.array([[0.1], [0], [0]])
+    network = {"d/kernel": lambda: weight}
+    for start, axis in ((0, -1), (2, 1), (4, 0)):
+        axes = {"d/kernel": axis}
+        with Recorder(tmp_path, network, 1, initial_step=start, channel_axis=axes) as recorder:
+            for step in (start + 1, start + 2):
+                weight += moved
+                recorder.record(step)
+    run = only_run(tmp_path)
+    layer = run.layers["d"]
+    # 1 and -1 are the same axis, but not 0.
+    assert layer.steps.tolist() == [5, 6]
+    np.testing.assert_array_equal(layer.relative_delta[:, 1:], 0)

@@ -20,7 +20,8 @@ from tb_pastnet.record.run_lock import RunLock
 HOLDER = """
 import sys
 from tb_pastnet.record.run_lock import RunLock
-print(RunLock(sys.argv[1]).take(), flush=True)
+lock = RunLock(sys.argv[1])
+print(lock.take(), flush=True)
 sys.stdin.read()
 """
 

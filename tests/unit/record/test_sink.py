@@ -263,6 +263,24 @@ def test_closed_without_waiting_the_end_of_the_program_waits(make, tmp_path, mon
     assert read_one(tmp_path).record_steps() == [1]
 
 
+def test_what_there_is_no_time_for_at_the_end_is_counted(make, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(LocalSegments, "exit_seconds", 0.2)
+    sink = make()
+    add = sink._batch.add
+    monkeypatch.setattr(sink._batch, "add", lambda record: (time.sleep(0.01), add(record)))
+    assert all(offer(sink, step) for step in range(1, 201))
+    assert not sink.close(timeout=0.2)
+    sink._thread.join(20)
+    last = read_one(tmp_path).last
+    shown = len(read_one(tmp_path).record_steps())
+    assert last.closed
+    assert 0 < shown == last.offered - last.dropped < last.offered == 200
+    assert last.notes == {
+        "Could not write all records in the time that was left at the end": last.dropped
+    }
+    assert caplog.text.count("in the time that was left") == 1
+
+
 def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
     monkeypatch.setattr(LocalSegments, "exit_seconds", 0.3)
     gates = [Gate(sink, monkeypatch) for sink in (make(), make(), make())]

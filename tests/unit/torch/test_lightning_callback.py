@@ -89,6 +89,19 @@ def test_a_checkpoint_goes_on_in_the_log(tmp_path):
     assert steps(tmp_path) == [1, 6, 12, 13, 18, 24]
 
 
+def test_an_exception_closes_the_log(tmp_path):
+    class Failing(Module):
+        def on_train_batch_start(self, batch, batch_idx):
+            if self.trainer.global_step == 3:
+                raise RuntimeError("out of memory")
+
+    callback = pastnet.torch.LightningCallback(tmp_path / "log", every=1)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        fit(tmp_path, Failing(), callback)
+    assert callback.recorder is None
+    assert steps(tmp_path) == [1, 2, 3]
+
+
 def test_a_violation_may_end_the_training(tmp_path):
     class Leaking(Module):
         def on_train_start(self):
