@@ -17,7 +17,7 @@ from tb_pastnet.keras.types import Probed, RateSource
 from tb_pastnet.keras.variable_recorder import VariableRecorder
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
-from tb_pastnet.record.failures import LOGGER, Failures, noted
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout, check_logdir
 from tb_pastnet.record.scalars import LogFunction
@@ -182,10 +182,8 @@ class PastNetCallback(CountingCallback):
         self._count.rest(self._trained)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
-            line = self.recorder.summary
-            if line and not self.recorder.records:
-                LOGGER.warning("%s", line)
-            elif line and (self.params or {}).get("verbose"):
+            line = self.recorder.summary if self.recorder.records else ""
+            if line and (self.params or {}).get("verbose"):
                 print(line)  # noqa: T201 - as `fit` prints
 
     @noted("Could not close the log")

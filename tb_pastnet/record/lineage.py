@@ -47,7 +47,7 @@ TRIAL = "{trial}"
 """Placeholder for the number of a training in the name of a log directory."""
 
 _WRITING: weakref.WeakKeyDictionary[Sink, tuple[RunName, str]] = weakref.WeakKeyDictionary()
-"""The lineages of this process, and their origins: their files may not tell them yet."""
+"""The lineages of this process, and their origins: their files may not contain them yet."""
 
 
 class Recorded(NamedTuple):
@@ -244,7 +244,7 @@ class EarlierRuns:
 
 
 def _lineages(home: str) -> list[RunName]:
-    """The lineages of a run, in order, also those of which a store has no object yet."""
+    """The lineages of a run, in order, including those of which a store has no object yet."""
     if not is_remote(home):
         return lineages(home)
     return sorted({*lineages(home), *(run for run in _origins_here() if run.run == home)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shlex
 import time
@@ -93,7 +92,7 @@ class Recording:
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
         self._sink: Sink | None = None
-        self._closed = self._complete = self._went_back = False
+        self._closed = self._complete = self._went_back = self._said = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
@@ -216,6 +215,7 @@ class Recording:
         if closed:
             # Until more is recorded, another process may continue the run.
             self._lineage.lock.release()
+            self._say_nothing_recorded()
         return written
 
     @metered("Could not close the log")
@@ -234,8 +234,14 @@ class Recording:
             self._complete = True
         else:
             self._complete = self._sink.close(timeout)
-            LOGGER.log(logging.INFO if self.records else logging.WARNING, "%s", self.summary)
+            self._say_nothing_recorded()
+            LOGGER.info("%s", self.summary)
         self._lineage.lock.release()
+
+    def _say_nothing_recorded(self) -> None:
+        if self._sink is not None and not (self.records or self._said):
+            self._said = True
+            LOGGER.warning("%s", self.summary)
 
     def __enter__(self: Own) -> Own:
         return self
