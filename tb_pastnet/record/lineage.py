@@ -46,7 +46,7 @@ from tb_pastnet.record.source import Probing, Source
 TRIAL = "{trial}"
 """Placeholder for the number of a training in the name of a log directory."""
 
-_WRITING: weakref.WeakKeyDictionary[Sink, tuple[RunName, str]] = weakref.WeakKeyDictionary()
+_WRITING: dict[RunName, tuple[weakref.ref[Sink], str]] = {}
 """The lineages of this process, and their origins: their files may not contain them yet."""
 
 
@@ -161,7 +161,7 @@ class Lineage:
         sink = Sink(self._segments, batch, describe, failures, totals, earlier=self._failed)
         weakref.finalize(self, sink.end, float("inf")).atexit = False
         # One that resumes has the origin of those before it.
-        _WRITING[sink] = run, "" if resumed else template.origin
+        _WRITING[run] = weakref.ref(sink), "" if resumed else template.origin
         return sink
 
     def _template(self) -> Description:
@@ -252,7 +252,14 @@ def _lineages(home: str) -> list[RunName]:
 
 def _origins_here() -> dict[RunName, str]:
     """The origins of the lineages that this process is writing; "": unknown."""
-    return dict(about for sink, about in list(_WRITING.items()) if sink.alive)
+    origins = {}
+    for run, (reference, origin) in list(_WRITING.items()):
+        sink = reference()
+        if sink is not None and sink.alive:
+            origins[run] = origin
+        else:
+            _WRITING.pop(run, None)
+    return origins
 
 
 def _create(home: str) -> RunName:
