@@ -28,6 +28,13 @@ from tb_pastnet.record.masks.mask_table import MaskTable
 
 ATTRIBUTE = "_pastnet_masks"
 
+_LOST_ZEROS = (
+    "Could not keep the pruned weights of %s at zero: expected zeros in %s, got other values, set "
+    "after pruning, as EarlyStopping(restore_best_weights=True) does. The next update zeroes them, "
+    "and so does masks.prune(name, masks.kept[name]); both change the outputs. To choose among "
+    "pruned networks only, pass start_from_epoch= after the end of the schedule."
+)
+
 
 def attach(model: Any, state: MaskState) -> None:
     """Stores the masks with the model, so they are saved with it."""
@@ -64,6 +71,8 @@ def patch_keras() -> None:
     keras.optimizers.Optimizer.apply = holding(keras.optimizers.Optimizer.apply)
     for name in ("make_train_function", "save", "save_weights"):
         setattr(keras.Model, name, _carrying(getattr(keras.Model, name)))
+    for name in ("fit", "save", "save_weights"):
+        setattr(keras.Model, name, _checking(getattr(keras.Model, name)))
     keras.layers.Layer.__reduce__ = _reducing(keras.layers.Layer.__reduce__)
     # Those that are already compiled.
     TRACED.update(each for each in gc.get_objects() if issubclass(type(each), keras.Model))
@@ -92,6 +101,20 @@ def _warn_of_hdf5(filepath: Any, *_: Any, **__: Any) -> None:
             "format, which stores only weights and configs. Save into a .keras file.",
             filepath,
         )
+
+
+def _checking(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        state = attached(self)
+        if state is not None:
+            lost = [name for name, masks in state.masked.items() if masks.has_lost_zeros()]
+            if lost:
+                LOGGER.warning(_LOST_ZEROS, shown(self), ", ".join(map(repr, lost)))
+        return result
+
+    return method
 
 
 def _reducing(original: Callable[..., Any]) -> Callable[..., Any]:

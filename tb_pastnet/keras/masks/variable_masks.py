@@ -44,6 +44,7 @@ class VariableMasks:
         self.hooks: weakref.WeakSet[Any] = weakref.WeakSet()
         # The held values before they were set by hand, for an audit.
         self._before: Any = None
+        self._set_by_hand = False
         shape = variable.shape
         size = shape if shape.num_elements() <= _SMALL else ()
         self._zeros = np.zeros(size, variable.dtype.as_numpy_dtype)
@@ -81,9 +82,15 @@ class VariableMasks:
 
     def let_be(self) -> None:
         """Accepts frozen elements as set by hand: an update must not undo loading."""
+        self._set_by_hand = True
         if self._before is None and self.held is not None:
             self._before = self.held.numpy()
         self._hold(self._frozen())
+
+    def has_lost_zeros(self) -> bool:
+        """Whether pruned elements were set by hand since the last call, and aren't zero now."""
+        by_hand, self._set_by_hand = self._set_by_hand and self.enforced, False
+        return by_hand and bool(self.variable.numpy()[~self.kept.numpy()].any())
 
     def refer_anew(self) -> None:
         """Freezes at current values, for example after weights were loaded."""

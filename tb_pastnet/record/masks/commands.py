@@ -344,8 +344,9 @@ class MaskCommands:
         chosen = rule(prunable, *arguments, **options)
         changed = False
         for weight, (old, trainable), kept in zip(weights, masks, chosen, strict=True):
-            if (old != kept).any():
-                changed = True
+            changed |= bool((old != kept).any())
+            if not kept.all():
+                # Even if none is new: pruned values may have been set by hand.
                 weight.write_kept(kept, trainable)
         return changed
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import logging
+
 import keras
 import numpy as np
 import pytest
@@ -218,3 +220,50 @@ def test_under_gradient_accumulation_steps_are_batches():
     assert masks.calls == [(0, 0.15), (1, 0.3), (2, 0.45)]
     fit(model, pruning)
     assert masks.calls[3:] == [(3, 0.6), (3, 0.75), (4, 0.8)]
+
+
+@pytest.mark.parametrize("stops_first", [False, True])
+def test_weights_from_before_the_pruning_are_warned_of_once(tmp_path, caplog, stops_first):
+    """EarlyStopping restores those of its best epoch, here the first."""
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(8)], name="net")
+    model.compile("sgd", "mse")
+    masks = Masks(model)
+    pruning = PruningCallback(masks, OneShot(0.5, 6), every=1)
+    stopping = keras.callbacks.EarlyStopping(
+        "loss", min_delta=1e9, patience=9, restore_best_weights=True
+    )
+    callbacks = [stopping, pruning] if stops_first else [pruning, stopping]
+    with caplog.at_level(logging.WARNING, "tb_pastnet"):
+        model.fit(X, np.ones((40, 8)), 10, epochs=3, verbose=0, callbacks=callbacks)
+        model.save(tmp_path / "net.keras")
+    (record,) = caplog.records
+    assert record.message.startswith(
+        "Could not keep the pruned weights of model 'net' at zero: expected zeros in "
+        "'dense/kernel', got other values, set after pruning, as EarlyStopping(restore_best"
+    )
+    assert (masks.sparsity(), masks.zeros()) == (0.5, 0)
+    masks.prune("dense/kernel", masks.kept["dense/kernel"])
+    assert masks.zeros() == 0.5
+
+
+def test_a_file_with_values_set_by_hand_is_warned_of(tmp_path, caplog):
+    model = compiled()
+    masks, before = Masks(model), model.get_weights()
+    masks.prune_smallest(0.5)
+    with caplog.at_level(logging.WARNING, "tb_pastnet"):
+        model.set_weights(before)
+        fit(model)
+        model.save_weights(tmp_path / "trained.weights.h5")
+        assert not caplog.records
+        model.set_weights(before)
+        model.save_weights(tmp_path / "net.weights.h5")
+    assert "expected zeros in 'dense/kernel', got other values" in caplog.text
+
+
+def test_pruning_to_the_same_sparsity_zeroes_what_was_set_by_hand():
+    model = compiled()
+    masks, before = Masks(model), model.get_weights()
+    masks.prune_smallest(0.5)
+    model.set_weights(before)
+    masks.prune_smallest(0.5)
+    assert masks.zeros() == masks.sparsity() == 0.5
