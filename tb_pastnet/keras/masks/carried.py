@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -28,6 +29,9 @@ from tb_pastnet.record.masks.mask_table import MaskTable
 
 ATTRIBUTE = "_pastnet_masks"
 
+_STATES: weakref.WeakSet[MaskState] = weakref.WeakSet()
+"""Of all models: a part of one may load masks from its own file."""
+
 _LOST_ZEROS = (
     "Could not keep the pruned weights of %s at zero: expected zeros in %s, got other values, set "
     "after pruning, as EarlyStopping(restore_best_weights=True) does. The next update zeroes them, "
@@ -38,6 +42,7 @@ _LOST_ZEROS = (
 
 def attach(model: Any, state: MaskState) -> None:
     """Stores the masks with the model, so they are saved with it."""
+    _STATES.add(state)
     if not isinstance(model, keras.layers.Layer | tf.Module):
         return
     try:
@@ -65,11 +70,22 @@ def carry(model: Any) -> MaskState | None:
     return state
 
 
+def _carry_loaded(model: Any) -> None:
+    """Attaches the masks that a file may have for a model if `Masks` view some of its weights."""
+    variables = [tf_variable(each) for each in model.variables]
+    views = [state for state in list(_STATES) if _concern(state, variables)]
+    if views and attached(model) is None:
+        state = MaskState(model)
+        if not any(view.enforces for view in views):
+            state.declare()
+        attach(model, state)
+
+
 @functools.cache
 def patch_keras() -> None:
     """Enforces masks in all updates of this process, and attaches them to models and copies."""
     keras.optimizers.Optimizer.apply = holding(keras.optimizers.Optimizer.apply)
-    for name in ("make_train_function", "save", "save_weights"):
+    for name in ("make_train_function", "save", "save_weights", "load_weights"):
         setattr(keras.Model, name, _carrying(getattr(keras.Model, name)))
     for name in ("fit", "save", "save_weights"):
         setattr(keras.Model, name, _checking(getattr(keras.Model, name)))
@@ -84,6 +100,8 @@ def _carrying(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             TRACED.add(self)
             state = carry(self)
+            if original.__name__ == "load_weights":
+                _carry_loaded(self)
             if original.__name__ == "save" and state is not None and state.masked:
                 _warn_of_hdf5(*args, **kwargs)
         except Exception as error:
@@ -169,10 +187,14 @@ def given_masks(masks: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTab
 
 def check_concerns(masks: MaskState, variables: Iterable[Any], doing: str) -> None:
     """Raises InvalidArgument where masks are of none of some tf.Variables."""
+    if not _concern(masks, variables):
+        raise wrong_masks(doing, f"masks of {', '.join([*masks.weights][:2])} of another one")
+
+
+def _concern(masks: MaskState, variables: Iterable[Any]) -> bool:
     masks.look()
     own = {id(weight.variable) for weight in masks.weights.values()}
-    if own.isdisjoint(map(id, variables)):
-        raise wrong_masks(doing, f"masks of {', '.join([*masks.weights][:2])} of another one")
+    return not own.isdisjoint(map(id, variables))
 
 
 def left_behind(weights: Sequence[TFWeight]) -> list[str]:

@@ -76,6 +76,11 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             refuse_lora(layer, weight.name, masks)
         return masks
 
+    @property
+    def enforces(self) -> bool:
+        """Whether changes of masks are enforced, not only declared."""
+        return bool(self._hidden.enforces)
+
     def declare(self) -> None:
         """From now on masks are declared, unless they are enforced already."""
         self._hidden.enforces = bool(self._hidden.enforces)

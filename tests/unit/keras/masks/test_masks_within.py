@@ -14,6 +14,10 @@ Y = np.random.default_rng(1).normal(size=(32, 2)).astype("f4")
 
 @pytest.fixture
 def parts():
+    return networks()
+
+
+def networks():
     """Two networks, one behind the other in a third, which is compiled."""
     keras.utils.set_random_seed(2)
     first = keras.Sequential([keras.Input((6,)), keras.layers.Dense(4, "tanh")], name="first")
@@ -104,3 +108,29 @@ def test_whoever_trains_a_part_holds_its_masks(tmp_path, parts, compiled):
     assert run.violations == ()
     assert run.variables["first/dense/kernel"].states()[-1, 1] == "pruned"
     assert masks.sparsity() == masks.zeros() == 0.25
+
+
+@pytest.mark.parametrize("viewed", ["whole", "part"])
+@pytest.mark.parametrize("enforce", [True, False])
+def test_masks_of_a_file_of_a_part_or_of_the_whole_are_seen_by_either(tmp_path, viewed, enforce):
+    first, _, whole = networks()
+    saved = first if viewed == "whole" else whole
+    Masks(saved).prune(first.layers[0].kernel, channels=[1])
+    saved.save_weights(tmp_path / "net.weights.h5")
+    first, _, whole = networks()
+    masks = Masks(whole if viewed == "whole" else first, enforce=enforce)
+    loaded = first if viewed == "whole" else whole
+    loaded.load_weights(tmp_path / "net.weights.h5")
+    assert masks.sparsity(first.layers[0].kernel) == masks.zeros(first.layers[0].kernel) == 0.25
+    whole.fit(X, Y, 4, verbose=0)
+    assert masks.zeros(first.layers[0].kernel) == (0.25 if enforce else 0)
+
+
+def test_a_file_s_masks_are_skipped_by_a_model_of_other_weights(tmp_path):
+    first, *_ = networks()
+    masks = Masks(first)
+    masks.prune("dense/kernel", channels=[1])
+    first.save_weights(tmp_path / "first.weights.h5")
+    other, *_ = networks()
+    other.load_weights(tmp_path / "first.weights.h5")
+    assert Masks(other).sparsity() == 0 < Masks(other).zeros()
