@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
+import keras
 import tensorflow as tf
 
 from tb_pastnet.core.arguments import answered
@@ -54,8 +55,9 @@ class PastNetwork(tf.Module):
             variables; for others, current values are used. None: all.
         example: a batch, or a tuple of arguments, as tensors or tf.TensorSpecs: finds at once the
             variables that a function or subclassed model reads but doesn't list.
-        share: variables, and other state such as a lookup table, or the layer that owns it, to use
-            as they are. Reading from a shared iterator advances it.
+        share: variables, and other state such as a lookup table, or the layer, model or
+            FeatureSpace that owns it, to use as they are. Reading from a shared iterator advances
+            it.
 
     Attributes:
         past: the shadow variables.
@@ -284,7 +286,8 @@ class _Calls:
 
 def _handles(shared: object) -> list[tf.Tensor]:
     variable = tf_variable(shared)
-    handles = list(_resources(shared)) if variable is None else [primary(variable).handle]
+    owned = (handle for owner in _owners(shared) for handle in _resources(owner))
+    handles = list(owned) if variable is None else [primary(variable).handle]
     if not handles:
         shown = " ".join(repr(shared).split())
         raise InvalidArgument(
@@ -293,6 +296,13 @@ def _handles(shared: object) -> list[tf.Tensor]:
             f"state."
         )
     return handles
+
+
+def _owners(shared: object) -> list[Any]:
+    """An object that may own state: all layers in a layer or FeatureSpace, or another object."""
+    if isinstance(shared, keras.utils.FeatureSpace):
+        return [owner for each in shared.preprocessors.values() for owner in _owners(each)]
+    return list(shared._flatten_layers()) if isinstance(shared, keras.layers.Layer) else [shared]
 
 
 def _resources(owner: object, depth: int = 2) -> Iterator[tf.Tensor]:

@@ -125,6 +125,32 @@ def test_a_layer_that_owns_a_lookup_table():
     np.testing.assert_array_equal(past(tf.constant([["b"]])), before)
 
 
+def of_texts():
+    texts = layers.TextVectorization(vocabulary=["a", "b"], output_sequence_length=3)
+    x = keras.Input((), dtype="string")
+    model = keras.Model(x, layers.Embedding(4, 2)(texts(x)))
+    return model, texts, tf.constant(["b a"])
+
+
+def of_features():
+    space = keras.utils.FeatureSpace({"word": "string_categorical"}, output_mode="concat")
+    space.adapt(tf.data.Dataset.from_tensor_slices({"word": ["a", "b"]}))
+    features = space.get_encoded_features()
+    model = keras.Model(dict(space.get_inputs()), layers.Dense(2)(features))
+    return model, space, {"word": tf.constant([["b"]])}
+
+
+@pytest.mark.parametrize("make", [of_texts, of_features])
+@pytest.mark.parametrize("model_too", [False, True])
+def test_what_owns_the_layer_of_a_lookup_table(make, model_too):
+    model, owner, x = make()
+    past = PastNetwork(model, share=[model if model_too else owner])
+    before = model(x).numpy()
+    model.layers[-1].weights[0].assign_add(tf.ones_like(model.layers[-1].weights[0]))
+    np.testing.assert_array_equal(past(x), before)
+    assert (model(x).numpy() != before).all()
+
+
 def test_an_iterator_and_sharing_it():
     iterator, w = iter(tf.data.Dataset.range(9)), tf.Variable(2.0)
     network = tf.function(lambda x: x * w + tf.cast(next(iterator), tf.float32))
