@@ -219,12 +219,13 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
                 "structure."
             )
 
-    def __deepcopy__(self, memo: object) -> None:
-        raise InvalidArgument(
-            f"Could not copy the masks of {shown(self._hidden.model)}: expected a Keras model or "
-            f"layer, got a {type(self._hidden.model).__name__}. Copy its values into another one, "
-            "and make Masks for that."
-        )
+    def __reduce__(self) -> tuple[Any, ...]:
+        model = self._hidden.model
+        text = f"a Keras model or layer, got a {type(model).__name__}. Copy its values into "
+        text += "another one, and make Masks for that."
+        if isinstance(model, keras.layers.Layer):
+            text = "Masks or their model, got a part of Masks. Copy Masks, or dict(masks.kept)."
+        raise InvalidArgument(f"Could not copy the masks of {shown(model)}: expected {text}")
 
     def save_own_variables(self, store: Any) -> None:
         """Writes the masks into a .keras or .weights.h5 file. Keras calls it."""

@@ -18,7 +18,7 @@ from tb_pastnet.keras.masks import rewind
 from tb_pastnet.keras.masks.carried import ATTRIBUTE, attach, attached, patch_keras
 from tb_pastnet.keras.masks.mask_state import STORED, MaskState
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
-from tb_pastnet.keras.model.optimizers import steps_of
+from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.commands import MaskCommands
@@ -40,7 +40,7 @@ class Masks(MaskCommands):
     A change takes effect at once, even in traced steps; after a variable's first mask your own step
     has to be traced again, which `fit` does by itself. The masks are saved with the model (.keras,
     .weights.h5, tf.train.Checkpoint), and copied and pickled with it; `pastnet.load_model` brings
-    them back.
+    them back. A copy of `Masks` is of a copy of the model.
 
     Under a MultiWorkerMirroredStrategy make them, and call what changes them, in every worker: what
     would set different masks in two workers is an error in all of them.
@@ -86,9 +86,16 @@ class Masks(MaskCommands):
         if enforce:
             state.enforce(optimizer)
         attach(model, state)
-        self.model, self._optimizer = model, optimizer
+        self.model, self._optimizer, self._enforce = model, optimizer, enforce
         self._audits: list[tuple[Any, Audit]] = []
         super().__init__(state, state, refuse_weight)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy or pickle is of the model, with its own masks."""
+        compiled = map(innermost, optimizers_of(self.model))
+        own = any(each is innermost(self._optimizer) for each in compiled)
+        optimizer = None if own else self._optimizer
+        return _of_copy, (self.model, optimizer, self._enforce, self.state.serialize())
 
     def snapshot(self) -> Snapshot:
         """Copies weights, statistics and the optimizers' state to the host, to rewind to."""
@@ -152,6 +159,15 @@ class Masks(MaskCommands):
     def resumed(self) -> Resumed | None:
         """Which masks and held values match those saved; None if nothing was loaded."""
         return self.state.resumed
+
+
+def _of_copy(model: Any, optimizer: Any, enforce: bool, stored: bytes) -> Masks:
+    masks = Masks(model, optimizer, enforce)
+    if not masks.state.masked:
+        # A mapping's: a Keras model carries them itself.
+        masks.state.deserialize(stored)
+        masks.state.registry.settle()
+    return masks
 
 
 def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:

@@ -160,6 +160,12 @@ class PastNetwork(tf.Module):
         with self.past.step():
             yield
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InvalidArgument(
+            f"Could not copy or pickle the past of {self._calls.name}: expected the network, got "
+            "its PastNetwork. Make a PastNetwork of the copied network, and assign the past values."
+        )
+
     def __repr__(self) -> str:
         return f"<PastNetwork of {self._calls.name}, {self.nbytes:,} bytes>"
 

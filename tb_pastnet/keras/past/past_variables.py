@@ -57,6 +57,16 @@ class Shadow:
         self.full = tf.Variable(current.read_value(), trainable=False, name=f"past/{name}")
         self.stored = [self.full]
 
+    def __getstate__(self) -> dict[str, Any]:
+        if isinstance(self._given, keras.Variable):
+            # A copied model makes its own variables, which a copy would miss.
+            raise InvalidArgument(
+                f"Could not copy or pickle past variables: expected those of tf.Variables, got the "
+                f"past of {self._given.path!r}, a Keras variable. Make PastVariables of the copied "
+                f"model, and assign the past values."
+            )
+        return vars(self)
+
     def value(self) -> tf.Tensor:
         """The past value."""
         return self.full.read_value()

@@ -24,6 +24,9 @@ X = np.random.default_rng(0).normal(size=(32, 6)).astype("f4")
 Y = np.random.default_rng(1).normal(size=(32, 2)).astype("f4")
 
 
+COPIES = [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))]
+
+
 @pytest.fixture
 def another_process():
     process = Interpreter()
@@ -101,6 +104,54 @@ def test_a_copy_has_masks_of_its_own(model, copied):
     assert not masks.kept["dense/kernel"].all()
 
 
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize("enforce", [True, False])
+def test_a_copy_of_masks_is_of_a_copy_of_the_model(model, copied, enforce):
+    masks = Masks(model, model.optimizer, enforce=enforce)
+    masks.prune("dense/kernel", channels=[0])
+    masks.freeze("dense/kernel", channels=[1])
+    agent = copied({"model": model, "masks": masks})
+    own = agent["masks"]
+    assert own.model is agent["model"] is not model
+    assert own.sparsity() == masks.sparsity()
+    own.prune("dense/kernel", channels=[2])
+    assert own.sparsity() > masks.sparsity() > 0
+    before = kernel(own.model)
+    if enforce:
+        assert_held(own.model, own, before)
+    else:
+        train(own.model)
+        assert (kernel(own.model) != before).all()
+
+
+def test_a_shallow_copy_of_masks_is_another_view(model):
+    masks = Masks(model)
+    view = copy.copy(masks)
+    view.prune_smallest(0.5)
+    assert view.model is model
+    assert masks.sparsity() == 0.5
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_of_masks_of_variables_has_another_optimizer(copied):
+    weight = tf.Variable(tf.ones((2, 3)))
+    masks = Masks({"kernel": weight}, keras.optimizers.SGD(0.1))
+    masks.prune("kernel", channels=[0])
+    masks.freeze("kernel", channels=[1])
+    own = copied(masks)
+    assert own.resumed
+    own._optimizer.apply([tf.ones((2, 3))], [own.model["kernel"]])
+    np.testing.assert_allclose(own.model["kernel"], [[0, 1, 0.9]] * 2)
+    assert weight.numpy().tolist() == [[0, 1, 1]] * 2
+
+
+@pytest.mark.parametrize("part", ["state", "kept"])
+@pytest.mark.parametrize("copied", COPIES)
+def test_what_a_part_of_masks_says_when_it_is_copied(model, part, copied):
+    with pytest.raises(InvalidArgument, match="expected Masks or their model, got a part of Mas"):
+        copied(getattr(Masks(model), part))
+
+
 def test_a_copy_of_what_is_only_declared_is_not_held(model):
     Masks(model, enforce=False).freeze("dense/kernel")
     other = copy.deepcopy(model)
@@ -152,12 +203,15 @@ def test_another_process_finds_them_in_a_pickle(another_process, model, tmp_path
     assert float(said.split()[-1]) == masks.sparsity()
 
 
-def test_a_module_of_tensorflow_says_that_its_masks_can_not_be_copied():
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize("of_masks", [False, True])
+def test_a_module_of_tensorflow_says_that_its_masks_can_not_be_copied(copied, of_masks):
     module = tf.Module("net")
     module.kernel = tf.Variable(np.ones((3, 2), "f4"), name="kernel")
-    Masks(module).freeze("kernel")
+    masks = Masks(module)
+    masks.freeze("kernel")
     with pytest.raises(InvalidArgument, match="Could not copy the masks of model 'net': expected"):
-        copy.deepcopy(module)
+        copied(masks if of_masks else module)
 
 
 def other_model(model, how):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import logging
 
 import keras
@@ -267,3 +268,12 @@ def test_pruning_to_the_same_sparsity_zeroes_what_was_set_by_hand():
     model.set_weights(before)
     masks.prune_smallest(0.5)
     assert masks.zeros() == masks.sparsity() == 0.5
+
+
+def test_a_copy_prunes_a_copy_of_the_model(model):
+    masks = Masks(model)
+    pruning = copy.deepcopy(PruningCallback(masks, OneShot(0.5, 2)))
+    with pytest.raises(InvalidArgument, match="Could not prune the model that is trained"):
+        fit(model, pruning)
+    fit(pruning._masks.model, pruning)
+    assert (masks.sparsity(), pruning._masks.sparsity()) == (0, 0.5)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import keras
 import numpy as np
 import pytest
@@ -23,6 +26,13 @@ def model():
 def refused(*parts):
     """Matches an error with these parts in order, and without line breaks."""
     return pytest.raises(InvalidArgument, match=r"(?-s:^.*" + ".*".join(parts) + ".*$)")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_a_past_is_not_copied(model, copied):
+    text = "past of model 'net': expected the network", "Make a PastNetwork of the copied network"
+    with refused(*text):
+        copied({"model": model, "past": PastNetwork(model)})
 
 
 def test_a_model_that_is_not_built():

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import keras
 import numpy as np
 import pytest
@@ -206,3 +209,21 @@ def test_wrong_use_is_refused():
             InvalidArgument, match=r"expected tau from 0 to 1, or a scalar tensor, got"
         ):
             shadow.sync(tau)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_a_copy_along_with_its_variables(copied):
+    weight = tf.Variable([1.0, 2.0])
+    shadow = PastVariables([weight])
+    agent = copied({"weight": weight, "past": shadow})
+    agent["weight"].assign([5.0, 5.0])
+    agent["past"].sync()
+    assert agent["past"].past[0].numpy().tolist() == [5, 5]
+    assert shadow.past[0].numpy().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_a_copied_model_would_not_be_followed(model, copied):
+    text = "expected those of tf.Variables, got the past of '.*kernel', a Keras variable. Make Past"
+    with pytest.raises(InvalidArgument, match=text):
+        copied({"model": model, "past": PastVariables(model.variables)})
