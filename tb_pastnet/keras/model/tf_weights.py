@@ -69,7 +69,7 @@ def _mend(model: object) -> str:
     if is_torch(model):
         return "Record a module of PyTorch by pastnet.torch.Recorder."
     if isinstance(model, str | os.PathLike):
-        return "Write Recorder(logdir, model), with the model itself."
+        return "Pass the model itself, as in Masks(model) and Recorder(logdir, model)."
     if isinstance(model, list | tuple):
         return "Pass the model itself, or {v.path: v for v in model.weights}."
     return "Pass the model itself."
@@ -99,8 +99,8 @@ def _of_entry(name: str, value: TensorLike) -> Found:
     variable = tf_variable(value)
     if variable is None:
         raise InvalidArgument(
-            f"Could not record {name!r}: expected a keras.Variable or a tf.Variable, got "
-            f"{type(value).__name__}. Map names to variables."
+            f"Could not use {name!r} as a variable: expected a keras.Variable or a tf.Variable, "
+            f"got {type(value).__name__}. Map names to variables."
         )
     layer, _, own = name.strip("/").rpartition("/")
     return _plain(layer or own, own, variable, value, None)

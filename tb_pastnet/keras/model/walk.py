@@ -73,7 +73,7 @@ def layer_variables(model: keras.layers.Layer) -> list[Found]:
     """Lists the variables of a Keras model or layer in forward order, each shared one once."""
     if not (model.built or model.weights):
         raise InvalidArgument(
-            f"Could not record model {model.name!r}: expected a built model, got one without "
+            f"Could not use model {model.name!r}: expected a built model, got one without "
             f"weights. Call it, or its layers, on one batch first."
         )
     return once(of_layer(model, "", (), ""))

@@ -49,7 +49,7 @@ def test_axes_can_be_corrected():
 
 def test_an_unbuilt_model_is_refused():
     with pytest.raises(
-        InvalidArgument, match=r"Could not record model 'subclassed.*': expected a built"
+        InvalidArgument, match=r"Could not use model 'subclassed.*': expected a built"
     ):
         network(Unbuilt(name="subclassed"))
     with pytest.raises(InvalidArgument, match=r"expected a built model, got one without weights"):
@@ -75,7 +75,7 @@ def test_something_else_is_refused(model):
 
 def test_values_instead_of_variables_are_refused():
     with pytest.raises(
-        InvalidArgument, match=r"Could not record 'w': expected a keras.Variable or"
+        InvalidArgument, match=r"Could not use 'w' as a variable: expected a keras.Variable or"
     ):
         network({"w": tf.ones(3)})
 
