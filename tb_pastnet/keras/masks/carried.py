@@ -18,7 +18,7 @@ import tensorflow as tf
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.mask_state import TRACED, MaskState
-from tb_pastnet.keras.masks.optimizers import holding
+from tb_pastnet.keras.masks.optimizers import UPDATING, holding
 from tb_pastnet.keras.masks.variable_masks import MASKS
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.tf_weights import TFWeight
@@ -90,8 +90,12 @@ def patch_keras() -> None:
     for name in ("fit", "save", "save_weights"):
         setattr(keras.Model, name, _checking(getattr(keras.Model, name)))
     keras.layers.Layer.__reduce__ = _reducing(keras.layers.Layer.__reduce__)
-    # Those that are already compiled.
-    TRACED.update(each for each in gc.get_objects() if issubclass(type(each), keras.Model))
+    # Those that are already compiled, or have made updates.
+    for each in gc.get_objects():
+        if issubclass(type(each), keras.Model):
+            TRACED.add(each)
+        elif issubclass(type(each), keras.optimizers.Optimizer):
+            UPDATING.setdefault(each)
 
 
 def _carrying(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ import tensorflow as tf
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.refusals import refuse_lora
-from tb_pastnet.keras.masks.optimizers import averages_of, install, parts, renew
+from tb_pastnet.keras.masks.optimizers import averages_of, install, parts, renew, updating
 from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of
 from tb_pastnet.keras.model.tf_variable import tf_variable
@@ -57,7 +57,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
             enforces=None,
             # Weak, because a replaced optimizer's slots may be twice as large as the model.
             hooks=weakref.WeakSet(),
-            latest=lambda: None,
+            compiled=weakref.WeakSet(),
         )
         self.origin = weights.origin()
 
@@ -88,7 +88,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
     def enforce(self, optimizer: keras.optimizers.Optimizer | None) -> None:
         """Enforces from now on, whatever updates the weights."""
         hidden = self._hidden
-        optimizers = optimizers_of(hidden.model) if optimizer is None else [optimizer]
+        optimizers = self._compiled() if optimizer is None else [optimizer]
         if not all(isinstance(each, keras.optimizers.Optimizer) for each in optimizers):
             raise InvalidArgument(
                 f"Could not hold the masks of {shown(hidden.model)}: expected a Keras optimizer, "
@@ -96,9 +96,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
                 f"enforce=False."
             )
         for each in optimizers:
-            hook = install(innermost(each))
-            hidden.hooks.add(hook)
-            hidden.latest = weakref.ref(hook)
+            hidden.hooks.add(install(innermost(each)))
         if not hidden.enforces:
             hidden.enforces = True
             for masks in self.masked.values():
@@ -106,13 +104,23 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
                 self.enforce_now(masks)
 
     def optimizers(self, given: Any = None) -> list[Any]:
-        """The innermost optimizers: the given one, else the model's, else one known to train it."""
-        own = optimizers_of(self._hidden.model) if given is None else [given]
-        if own:
-            return [part for each in own for part in parts(innermost(each))]
-        others = (hook for masks in self.masked.values() for hook in masks.hooks)
-        hook = self._hidden.latest() or next(others, None)
-        return [] if hook is None else [hook.optimizer]
+        """The innermost optimizers: the given one, else the model's, and others that update it.
+
+        Without those that `compile` has replaced since masks were made.
+        """
+        if given is not None:
+            return parts(innermost(given))
+        self.look()
+        own = [part for each in self._compiled() for part in parts(each)]
+        others = updating(weight.trained for weight in self.weights.values())
+        replaced = self._hidden.compiled.difference(own)
+        return list(dict.fromkeys([*own, *(each for each in others if each not in replaced)]))
+
+    def _compiled(self) -> list[Any]:
+        """The innermost optimizers that the model has now."""
+        own = list(map(innermost, optimizers_of(self._hidden.model)))
+        self._hidden.compiled.update(own)
+        return own
 
     def build_optimizer(self, optimizer: Any) -> None:
         """Gives the compiled optimizer its slots, as `fit` would; others stay."""
@@ -138,10 +146,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
 
     def _find_hooks(self, masks: VariableMasks) -> None:
         """Also those of optimizers that the model was compiled with since masks were made."""
-        found = map(innermost, optimizers_of(self._hidden.model))
-        compiled = [each for each in found if isinstance(each, keras.optimizers.Optimizer)]
         masks.hooks.update(self._hidden.hooks)
-        masks.hooks.update(map(install, compiled))
+        masks.hooks.update(map(install, self._compiled()))
 
     def clear_slots(self, variable: tf.Variable, where: Mask) -> None:
         """Resets the optimizer slots of some elements to their initial values."""

@@ -13,7 +13,8 @@ for each variable, found by length and shapes: this works for new optimizers as 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +28,9 @@ from tb_pastnet.keras.masks.variable_masks import MASKS, VariableMasks
 from tb_pastnet.keras.model.optimizers import innermost
 from tb_pastnet.keras.model.tf_variable import tf_variable
 
+UPDATING: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
+"""Optimizers that have updated variables, whether or not these have masks, in a fixed order."""
+
 _MARK = "_pastnet_hook"
 _AVERAGES = "_model_variables_moving_average"
 _WEIGHTS = "_trainable_variables"
@@ -39,12 +43,18 @@ class Hook:
     """
 
     def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
-        self.optimizer = optimizer
+        # Weak: otherwise a replaced optimizer would stay until garbage is collected.
+        self._optimizer = weakref.ref(optimizer)
         with tf.init_scope(), optimizer._distribution_strategy.scope():
             self.applied = self._counter("applied")
             self.generation = self._counter("generation")
         # Keras would save the hook with the optimizer if it were tracked.
         setattr(optimizer, _MARK, SimpleNamespace(hook=self))
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer, which owns this hook."""
+        return self._optimizer()
 
     @staticmethod
     def _counter(name: str) -> Any:
@@ -64,6 +74,7 @@ def holding(original: Callable[..., None]) -> Callable[..., None]:
     def apply(
         self: Any, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None
     ) -> None:
+        UPDATING.setdefault(self)
         trained = list(getattr(self, _WEIGHTS, ()))
         variables = trained
         if trainable_variables is not None:
@@ -144,6 +155,16 @@ def hook_of(optimizer: keras.optimizers.Optimizer) -> Hook | None:
 def parts(optimizer: Any) -> list[Any]:
     """The optimizer, and those that a MultiOptimizer leaves the weights to."""
     return [optimizer, *getattr(optimizer, "optimizers", ())]
+
+
+def updating(variables: Iterable[tf.Variable]) -> list[Any]:
+    """The optimizers, of whatever model or loop, that have updated some of these variables."""
+    ids = set(map(id, variables))
+    return [
+        each
+        for each in list(UPDATING)
+        if not ids.isdisjoint(id(tf_variable(own)) for own in getattr(each, _WEIGHTS, ()))
+    ]
 
 
 def slots_of(optimizer: keras.optimizers.Optimizer, variable: tf.Variable) -> dict[str, Any]:

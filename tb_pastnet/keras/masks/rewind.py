@@ -25,6 +25,9 @@ _HEAD = "head"
 _CLOCK = 2
 """The first variables of an optimizer: its steps, and its learning rate without a schedule."""
 
+_State = tuple[str, tuple[Array, ...]]
+"""The class of an optimizer, and the values of its variables."""
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
@@ -47,7 +50,7 @@ class Snapshot:
     """
 
     weights: Mapping[str, Array]
-    optimizers: tuple[tuple[str, tuple[Array, ...]], ...]
+    optimizers: tuple[_State, ...]
     step: int
     origin: str
 
@@ -130,9 +133,7 @@ def rewind(state: MaskState, optimizers: Sequence[Any], snapshot: Snapshot, what
     state.look()
     _check(state, snapshot, what)
     start = _step(optimizers)
-    # An optimizer that the snapshot doesn't have starts again.
-    saved = [*snapshot.optimizers, *[("", ())] * len(optimizers)]
-    pairs = list(zip(optimizers, saved, strict=False))
+    pairs = list(zip(optimizers, _states(optimizers, snapshot), strict=True))
     if what == LEARNING_RATE:
         for optimizer, (_, values) in pairs:
             _rewind_clock(optimizer, values)
@@ -150,15 +151,31 @@ def rewind(state: MaskState, optimizers: Sequence[Any], snapshot: Snapshot, what
         held += int((~through).sum())
         statistics += weight.statistic
         if not weight.found.computed:
-            # A layer that owns its masks trains this variable behind them.
-            own = weight.masks()
-            variable = weight.variable if own is None else own.variable
+            variable = weight.trained
             variable.assign(np.where(through, snapshot.weights[name], variable.numpy()))
     for (optimizer, (_, values)), new in zip(pairs, fresh, strict=True):
         _rewind_optimizer(state, optimizer, values, new)
     slots = "kept" if not pairs else "initial" if any(fresh) else "snapshot"
     state.origin = snapshot.origin
     return Rewound(weights, held, statistics, slots, (start, _step(optimizers)))
+
+
+def _states(optimizers: Sequence[Any], snapshot: Snapshot) -> list[_State]:
+    """The state of each optimizer: the first one left of its class, else the first one left.
+
+    An optimizer that the snapshot doesn't have starts again: its state is empty.
+    """
+    left = list(range(len(snapshot.optimizers)))
+    places: dict[int, int] = {}
+    for same in True, False:
+        for number, optimizer in enumerate(optimizers):
+            kind = type(optimizer).__name__
+            fits = [each for each in left if not same or snapshot.optimizers[each][0] == kind]
+            if fits and number not in places:
+                places[number] = fits[0]
+                left.remove(fits[0])
+    numbers = range(len(optimizers))
+    return [snapshot.optimizers[places[each]] if each in places else ("", ()) for each in numbers]
 
 
 def _has(optimizer: Any, kind: str, values: Sequence[Array]) -> bool:

@@ -39,6 +39,12 @@ class TFWeight(FoundWeight):
         value: Array = self.variable.numpy()
         return value
 
+    @property
+    def trained(self) -> Any:
+        """The tf.Variable that an optimizer updates: a layer that owns its masks has it inside."""
+        own: Any = self.masks()
+        return self.variable if own is None else own.variable
+
 
 def network(
     model: Model,
