@@ -165,13 +165,12 @@ class _KerasOptimizerFacts:
         return rate if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule) else None
 
     @cached_property
-    def applied(self) -> Applied | None:
-        hook = hook_of(self.optimizer)
-        if hook is None:
-            return None
+    def applied(self) -> Applied:
         counter = tf_variable(self.optimizer._iterations)
-        loaded = assignments(counter)
-        return Applied(_int_of(counter), loaded, _int_of(hook.applied), _int_of(hook.generation))
+        updates, loaded, hook = _int_of(counter), assignments(counter), hook_of(self.optimizer)
+        if hook is None:
+            return Applied(updates, loaded, hooked=None)
+        return Applied(updates, loaded, _int_of(hook.applied), _int_of(hook.generation))
 
     @property
     def betas(self) -> list[float]:

@@ -33,12 +33,13 @@ _FORGOTTEN = 1e-4
 class Applied(NamedTuple):
     """How many updates an optimizer has made, and how often that count was set by hand (`loaded`).
 
-    `hooked` of them went through its hook, the last with `generation` of the masks.
+    `hooked` of them went through its hook, the last with `generation` of the masks; None: it has no
+    hook.
     """
 
     updates: int = 0
     loaded: int = 0
-    hooked: int = 0
+    hooked: int | None = 0
     generation: int = 0
 
 
@@ -72,9 +73,9 @@ class OptimizerFacts(Protocol):
         """Returns the learning rate of an update; None without a schedule."""
 
     @property
-    def applied(self) -> Applied | None:
-        """Its updates; None if it has no hook."""
-        return None
+    def applied(self) -> Applied:
+        """Its updates, and how many went through its hook."""
+        return Applied(self.updates, hooked=None)
 
     @property
     def betas(self) -> Sequence[float]:
@@ -175,8 +176,8 @@ class OptimizerCauses(CauseFinder):
                 continue
             optimizer = facts.optimizer
             if id(optimizer) not in now:
-                applied = facts.applied or Applied()
-                now[id(optimizer)] = _Beginning(step, _reference(optimizer), facts.updates, applied)
+                reference = _reference(optimizer)
+                now[id(optimizer)] = _Beginning(step, reference, facts.updates, facts.applied)
             begun = now[id(optimizer)]
             # Slots matter if the optimizer keeps updating weights that are only declared as held.
             if self.held_by(each) == DECLARED:
@@ -202,8 +203,8 @@ class OptimizerCauses(CauseFinder):
             if self.held_by(each) != ENFORCED:
                 continue
             facts = of(each)
-            applied = None if facts is None else facts.applied
-            sound = sound and applied is not None and applied.generation >= each.masks.generation
+            generation = 0 if facts is None else facts.applied.generation
+            sound = sound and generation >= each.masks.generation
             if facts is not None and self._bypassed(each, facts):
                 names.add(each.name)
         self._sound = sound and not names
@@ -212,11 +213,14 @@ class OptimizerCauses(CauseFinder):
     def _bypassed(self, held: Held, facts: OptimizerFacts) -> bool:
         """Whether an optimizer made updates without the enforced masks since they were set."""
         begun = self._begun.get(held.name)
-        if begun is None or begun.optimizer() is not facts.optimizer:
+        applied = facts.applied
+        if begun is None or begun.optimizer() is not facts.optimizer or applied.hooked is None:
             return False
-        applied, before = facts.applied or Applied(), begun.applied
-        stale = applied.hooked > before.hooked and applied.generation < held.masks.generation
-        beside = applied.updates - applied.hooked > before.updates - before.hooked
+        # A hook that came since counts from zero.
+        before = begun.applied
+        hooked = applied.hooked - (before.hooked or 0)
+        stale = hooked > 0 and applied.generation < held.masks.generation
+        beside = applied.updates - before.updates > hooked
         # A loaded counter means nothing.
         return stale or (beside and applied.loaded == before.loaded)
 
@@ -231,7 +235,7 @@ class OptimizerCauses(CauseFinder):
             if optimizer is None:
                 return facts
             bypassed = self._bypassed(held, optimizer)
-            return replace(facts, replaced=optimizer.applied is None, bypassed=bypassed)
+            return replace(facts, replaced=optimizer.applied.hooked is None, bypassed=bypassed)
         facts = replace(
             facts,
             constrained=self._training.constrained(held),

@@ -134,6 +134,48 @@ def test_updates_around_the_masks_are_those_of_the_optimizer_they_are_held_on(tm
     assert {(one.variable, one.cause) for one in run.violations} == {("first", "bypassed")}
 
 
+def test_masks_of_an_inner_model_are_in_force_in_the_steps_of_the_outer(tmp_path):
+    inner = keras.Sequential([keras.Input((6,)), keras.layers.Dense(4, name="inner")])
+    inputs = keras.Input((6,))
+    outer = keras.Model(inputs, keras.layers.Dense(2)(inner(inputs)))
+    outer.compile("adam", "mse")
+    x, y = np.ones((8, 6), "f"), np.ones((8, 2), "f")
+    outer.fit(x, y, batch_size=2, verbose=0)
+    masks = pastnet.Masks(inner)
+    masks.prune_smallest(0.5)
+    record = pastnet.PastNetCallback(tmp_path, every=1)
+    # Later it prunes in the middle of `fit`.
+    for sparsity, start in ((0.5, 0), (0.75, 10)):
+        pruning = pastnet.PruningCallback(masks, pastnet.OneShot(sparsity, start), every=1)
+        outer.fit(x, y, batch_size=2, epochs=2, verbose=0, callbacks=[pruning, record])
+    record.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert not run.notes
+    assert not run.violations
+    assert masks.zeros() == masks.sparsity() == 0.75
+
+
+def test_a_step_of_the_outer_model_from_before_masks_goes_around_them(tmp_path):
+    inner = keras.Sequential([keras.Input((6,)), keras.layers.Dense(4, name="inner")])
+    inputs = keras.Input((6,))
+    outer = keras.Model(inputs, inner(inputs))
+    outer.compile(keras.optimizers.SGD(0.1), "mse")
+
+    def step():
+        weights = outer.trainable_variables
+        outer.optimizer.apply([tf.ones_like(each) for each in weights], weights)
+
+    old = tf.function(step)
+    old()
+    pastnet.Masks(inner).freeze("inner/kernel")
+    with pastnet.Recorder(tmp_path, outer, every=1) as recorder:
+        for number, run in enumerate((tf.function(step), old)):
+            run()
+            recorder.record(number)
+    (logged,) = pastnet.read(tmp_path).runs.values()
+    assert {each.cause for each in logged.violations} == {"bypassed"}
+
+
 def test_a_step_that_knows_only_the_masks_of_before_goes_around_the_new_ones(tmp_path):
     net, optimizer = Net(), keras.optimizers.SGD(0.1)
     masks = pastnet.Masks(net, optimizer)

@@ -76,7 +76,7 @@ def test_what_is_read():
     assert (facts.updates, facts.rate, facts.decay(held)) == (2, 0.25, 0.5)
     assert facts.betas == [0.9, 0.75]
     assert facts.schedule is None
-    assert facts.applied is None
+    assert facts.applied == (2, 0, None, 0)
     assert facts.average(held) is None
     assert facts.trains(held)
     positions = np.array([0, 5])

@@ -58,7 +58,7 @@ class Optimizer:
     updates: int = 0
     rate: float = 0.1
     schedule: object = None
-    applied: Applied | None = None
+    applied: Applied = field(default_factory=lambda: Applied(hooked=None))
     betas: tuple[float, ...] = (0.9,)
     overwriting: Average | None = None
     trained: bool = True
@@ -427,6 +427,20 @@ def test_masks_that_updates_were_made_without(causes, training, applied, names):
 def test_an_optimizer_without_updates_when_masks_came(causes, training, applied, count):
     held = Weight(enforced=1)
     causes.begin([held])
+    training.now.applied = applied
+    assert len(causes.newly_bypassed([held])) == count
+
+
+@pytest.mark.parametrize(
+    ("applied", "count"),
+    [(Applied(7, 0, 2, 1), 0), (Applied(8, 0, 2, 1), 1), (Applied(90, 1, 2, 1), 0)],
+    ids=["all-hooked", "beside", "loaded"],
+)
+def test_updates_before_a_hook_came_are_not_around_it(causes, training, applied, count):
+    held = Weight(enforced=1)
+    training.now.applied = Applied(5, hooked=None)
+    causes.begin([held])
+    assert causes.newly_bypassed([held]) == set()
     training.now.applied = applied
     assert len(causes.newly_bypassed([held])) == count
 
