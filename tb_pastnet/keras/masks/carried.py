@@ -185,7 +185,7 @@ def given_masks(masks: Any, weights: Sequence[TFWeight]) -> Callable[[], MaskTab
     table = getattr(masks, "state", None)
     if not isinstance(table, MaskState):
         raise wrong_masks("record masks", f"a {type(masks).__name__}")
-    check_concerns(table, [weight.variable for weight in weights], "record masks")
+    check_concerns(table, [weight.trained for weight in weights], "record masks")
     return lambda: table
 
 
@@ -197,7 +197,7 @@ def check_concerns(masks: MaskState, variables: Iterable[Any], doing: str) -> No
 
 def _concern(masks: MaskState, variables: Iterable[Any]) -> bool:
     masks.look()
-    own = {id(weight.variable) for weight in masks.weights.values()}
+    own = {id(weight.trained) for weight in masks.weights.values()}
     return not own.isdisjoint(map(id, variables))
 
 

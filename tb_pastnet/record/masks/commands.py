@@ -58,6 +58,7 @@ class MaskCommands:
         self._refuse = refuse
         self._own_context = at_once
         self._due: list[tuple[str, Mask, Mask]] = []
+        self._left_out: list[str] = []
 
     @contextmanager
     def _at_once(self) -> Iterator[None]:
@@ -119,10 +120,12 @@ class MaskCommands:
             sparsity: the fraction pruned afterwards, 0 up to below 1, including pruned weights.
             scope: "global", the smallest of all variables together, or "layer", of each separately.
             structured: whole channels, by their norm; `sparsity` is a fraction of channels then.
-            variables: names. None: all kernels. The largest of each always stays.
+            variables: names. None: all kernels, except those of layers that own their masks, which
+                are logged once. The largest of each always stays.
 
         Raises:
-            InvalidArgument: a sparsity out of range, or another scope.
+            InvalidArgument: a sparsity out of range, another scope, or nothing that these masks can
+                prune.
             UnknownName: a name that fits no variable, or several.
         """
         options = {"scope": scope, "structured": structured}
@@ -209,7 +212,8 @@ class MaskCommands:
         """The share of pruned weights, 1 − mean(kept).
 
         Args:
-            name: of a variable. None: all kernels, and other variables with pruned weights.
+            name: of a variable. None: all kernels, including those of layers that own their masks,
+                and other variables with pruned weights, as in the log.
         """
         with self._at_once():
             return mask_input.sparsity(weight.kept for weight in self._counted(name))
@@ -272,14 +276,18 @@ class MaskCommands:
         return EditedWeight(self, self.state.weights[name])
 
     def _prunable(self, wanted: object) -> list[EditedWeight]:
-        """What a rule chooses from: for layers and patterns their kernels; None: all kernels."""
+        """What a rule chooses from: for layers and patterns their kernels; None: all kernels.
+
+        Those of layers that own their masks only if there are no others: masks refuse them.
+        """
         self.state.look()
         groups = [list(self.state.weights)] if wanted is None else self.state.names.groups(wanted)
         weights: dict[str, EditedWeight] = {}
         for group in groups:
-            several = [each for each in map(self._edited, group) if not each.weight.masks()]
-            kernels = [each for each in several if each.role == "kernel"]
-            fits = kernels if kernels or wanted is None else map(self._edited, group)
+            every = list(map(self._edited, group))
+            kernels = [each for each in every if each.role == "kernel"]
+            free = [each for each in kernels if each.weight.masks() is None]
+            fits = free or kernels or (every if wanted is not None else [])
             weights |= {each.label: each for each in fits}
         return list(weights.values())
 
@@ -327,9 +335,28 @@ class MaskCommands:
         """Prunes what a rule chooses from several weights together; None: from all kernels."""
         with self._at_once():
             weights = self._prunable(variables)
+            if not weights:
+                raise InvalidArgument(
+                    "Could not prune by a rule: expected a kernel, got a model without any. Name "
+                    "the weights by variables=."
+                )
             for edited in weights:
                 self._refuse_mask(edited.weight)
+            if variables is None:
+                self._warn_of_left_out()
             return self._prune_each(weights, rule, *arguments, **options)
+
+    def _warn_of_left_out(self) -> None:
+        """Warns once that layers prune some kernels themselves."""
+        kernels = [each for each in self.state.weights.values() if each.role == "kernel"]
+        left_out = [each.name for each in kernels if each.masks() is not None]
+        if left_out and left_out != self._left_out:
+            self._left_out = left_out
+            LOGGER.warning(
+                f"Could not prune {', '.join(map(repr, left_out[:2]))} with the other kernels: "
+                f"expected weights without masks, got {len(left_out)} of layers that own their "
+                f"masks. They count in sparsity(): call the layers' own prune, or pass variables=."
+            )
 
     def _prune_each(
         self,
