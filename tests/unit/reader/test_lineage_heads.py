@@ -5,11 +5,12 @@ from collections import Counter
 import numpy as np
 
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
+from tb_pastnet.format.description import Description, VariableEntry
 from tb_pastnet.format.overhead import Overhead, encode_overhead
-from tb_pastnet.format.tags import TAG_OVERHEAD, RunName
+from tb_pastnet.format.tags import TAG_OVERHEAD, RunName, channels_tag
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.lineage_heads import decode_all, make_lineage, merge_timelines
+from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, make_lineage, merge_timelines
 from tb_pastnet.reader.series_source import StoredMessage
 
 
@@ -41,6 +42,20 @@ def test_rates_of_groups_are_joined_with_the_steps_that_they_are_of() -> None:
     merged = merge_timelines([later, part(0, 1), part(2, 3, group_rates=np.array([[5.0]]))])
     nan = np.nan
     np.testing.assert_array_equal(merged.group_rates, [[nan, 5, 1, 2], [nan, nan, 3, 4]])
+
+
+def test_a_variable_has_the_rates_of_its_group() -> None:
+    about = ("d", "kernel", "kernel", (2, 2), "float32", "-1", True, 2, 2)
+    variables = [
+        VariableEntry(name, *about, group=group)
+        for name, group in (("a", None), ("b", 1), ("c", 2))
+    ]
+    described = Description(7, 1, "o", 1, "1", 0, 0.0, variables=tuple(variables))
+    line = part(0, 2, group_rates=np.array([[1.0, 2.0], [3.0, 4.0]]))
+    head = LineageHead("a", RunName("a", 1, 7), {}, described, line)
+    rates = {name: head.rates_of(channels_tag(name)).tolist() for name in "abcd"}
+    common = [0.0, 0.1]
+    assert rates == {"a": common, "b": [3.0, 4.0], "c": common, "d": common}
 
 
 def test_what_cant_be_decoded_is_noted_by_its_cause() -> None:
