@@ -73,7 +73,8 @@ def resolve(
             f"Could not find a {kind} by {name!r:.60}: expected its name, got "
             f"{type(name).__name__}. Choose among {_listed(candidates)}."
         )
-    fits = _by_ends((identity, identity) for identity in candidates).get(name, [])
+    exact = [identity for identity in candidates if identity == name]
+    fits = exact[:1] or [each for each in candidates if each.endswith(f"/{name}")]
     if len(fits) == 1:
         return fits[0]
     shown = _listed(fits or _nearest_first(name, candidates))
@@ -130,16 +131,16 @@ class Names:
                 self._handled.setdefault(handle, []).append(name)
 
     @cached_property
-    def _ours(self) -> dict[str, list[str]]:
+    def _own_ends(self) -> dict[str, list[str]]:
         return _by_ends(self._own)
 
     @cached_property
-    def _theirs(self) -> dict[str, list[str]]:
+    def _foreign_ends(self) -> dict[str, list[str]]:
         return _by_ends(self._foreign)
 
     @cached_property
-    def _inside(self) -> list[dict[str, list[str]]]:
-        return [_by_beginnings(each) for each in (self._own, self._below, self._foreign)]
+    def _layers(self) -> list[dict[str, list[str]]]:
+        return [_by_layers(each) for each in (self._own, self._below, self._foreign)]
 
     def one(self, wanted: object) -> str:
         """The one variable meant by a name, by itself, or by a layer that has no other.
@@ -210,12 +211,12 @@ class Names:
         """The variable of a name; if it fits none, all variables of the layer with this path."""
         if isinstance(name, LogName) and name in self._called:
             return [str(name)]
-        ours = self._ours.get(name, [])
-        fits = list(dict.fromkeys([*self._theirs.get(name, []), *ours]))
+        ours = self._own_ends.get(name, [])
+        fits = list(dict.fromkeys([*self._foreign_ends.get(name, []), *ours]))
         if len(fits) == 1:
             return fits
         if not fits and self._is_path(name):
-            return self._agreed(f"{name}/*", *(each.get(name, []) for each in self._inside))
+            return self._agreed(f"{name}/*", *(each.get(name, []) for each in self._layers))
         if len(fits) == len(ours):
             return [resolve(name, self._called)]
         raise UnknownName(
@@ -226,7 +227,7 @@ class Names:
 
     def _is_path(self, name: str) -> bool:
         """Whether a variable has this name, or a layer this path."""
-        return any(name in each for each in (self._ours, self._theirs, *self._inside))
+        return any(name in each for each in (self._own_ends, self._foreign_ends, *self._layers))
 
     def _fitting(self, pattern: str) -> list[str]:
         """Those that a pattern fits. The root's own name in some paths doesn't count."""
@@ -263,28 +264,30 @@ class Names:
         return f"{name}{shape}" + (f", the framework's {others[0]}" if others else "")
 
 
-def _by_ends(called: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def _parts(path: str) -> list[tuple[str, str]]:
+    """Each beginning of a path, a layer's, with the end that follows it."""
+    elements = path.split("/")
+    places = range(1, len(elements))
+    return [("/".join(elements[:place]), "/".join(elements[place:])) for place in places]
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The identities by the keys that they are paired with, each once."""
+    groups: dict[str, dict[str, None]] = {}
+    for key, identity in pairs:
+        groups.setdefault(key, {})[identity] = None
+    return {key: list(group) for key, group in groups.items()}
+
+
+def _by_ends(called: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     """The identities that each name means, of pairs of path and identity: paths before ends."""
-    exact: dict[str, dict[str, None]] = {}
-    ends: dict[str, dict[str, None]] = {}
-    for path, identity in called:
-        exact.setdefault(path, {})[identity] = None
-        end = path
-        while "/" in end:
-            end = end.partition("/")[2]
-            ends.setdefault(end, {})[identity] = None
-    return {name: list(fits) for name, fits in (ends | exact).items()}
+    ends = ((end, identity) for path, identity in called for _, end in _parts(path))
+    return _grouped(ends) | _grouped(called)
 
 
-def _by_beginnings(called: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The identities below each path, of pairs of path and identity."""
-    inside: dict[str, dict[str, None]] = {}
-    for path, identity in called:
-        layer = path
-        while "/" in layer:
-            layer = layer.rpartition("/")[0]
-            inside.setdefault(layer, {})[identity] = None
-    return {layer: list(fits) for layer, fits in inside.items()}
+def _by_layers(called: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """The identities below each layer, of pairs of path and identity."""
+    return _grouped((layer, identity) for path, identity in called for layer, _ in _parts(path))
 
 
 def _matching(pattern: str, called: Sequence[tuple[str, str]]) -> list[str]:

@@ -142,7 +142,7 @@ def _decode(
     opened = partial(open_block, rows=rows)
     wide = channels >= _WIDE
     blocks = decode_all(messages, opened, part.tag, lineage, lost, at_once=wide)
-    fitting = _of_width(blocks, -1 if reshaped else channels, noted)
+    fitting = _of_width(blocks, None if reshaped else channels, noted)
     if part.lineage is None:
         fitting = iter(_as_written(fitting))
     records, left_out = join_blocks(restored(fitting), channels)
@@ -157,8 +157,13 @@ def _decode(
     return _Part(records, walls, rates, damaged, left_out, lost + noted)
 
 
-def _of_width(blocks: Iterable[OpenBlock], channels: int, noted: Notes) -> Iterator[OpenBlock]:
-    """The blocks of the latest network's width; others, and unknown statistics, are noted."""
+def _of_width(
+    blocks: Iterable[OpenBlock], channels: int | None, noted: Notes
+) -> Iterator[OpenBlock]:
+    """The blocks of the latest network's width; others, and unknown statistics, are noted.
+
+    None fits none: the channels are along another axis.
+    """
     for block in blocks:
         if block.unknown:
             noted[notes.LATER_STATISTICS] += len(block.steps)

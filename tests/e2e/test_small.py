@@ -61,7 +61,7 @@ VIEWS = ("findings", "network", "layer", "compare", "function")
 
 def test_the_toolbar_is_one_line_and_no_button_stands_alone_in_a_second(tab: Tab) -> None:
     found = clean(tab.drive("toolbar", hash={"v": "network"}, widths=(1100, 1010)))
-    bar = ["filter", "joined", "joined", "take-along"]
+    bar = ["filter", "joined", "joined", "actions"]
     assert found == {"1100": [bar], "1010": [bar[:3], bar[3:]]}
 
 

@@ -176,7 +176,7 @@ export function Toolbar() {
       />
       <VersusToggle />
       <ZoomChip />
-      <div class="take-along">
+      <div class="actions">
         <Button onClick={() => void copyLink()}>
           <Icon name={copied.value === "copied" ? "check" : "link"} />{" "}
           <span class="word">

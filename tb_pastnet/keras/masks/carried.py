@@ -72,9 +72,11 @@ def carry(model: Any) -> MaskState | None:
 
 def _carry_loaded(model: Any) -> None:
     """Attaches the masks that a file may have for a model if `Masks` view some of its weights."""
+    if attached(model) is not None:
+        return
     variables = [tf_variable(each) for each in model.variables]
     views = [state for state in list(_STATES) if _concern(state, variables)]
-    if views and attached(model) is None:
+    if views:
         state = MaskState(model)
         if not any(view.enforces for view in views):
             state.declare()
