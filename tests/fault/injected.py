@@ -93,7 +93,7 @@ class Injector:
         sys.settrace(self._trace)
 
     def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if self.raised or not self.armed:
+        if self.raised or not self.armed or not _near(frame):
             return None
         name = _name(frame)
         if name is None:
@@ -116,6 +116,14 @@ class Injector:
     def _raise(self) -> None:
         self.raised = True
         raise self._error("injected")
+
+
+def _near(frame: FrameType) -> bool:
+    """Whether it is ours or called by one of ours: nearly all of a training's calls are not."""
+    caller = frame.f_back
+    return frame.f_code.co_filename.startswith(OURS) or (
+        caller is not None and caller.f_code.co_filename.startswith(OURS)
+    )
 
 
 def _name(frame: FrameType) -> str | None:

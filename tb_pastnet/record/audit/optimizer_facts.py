@@ -239,17 +239,20 @@ class OptimizerCauses(CauseFinder):
         facts = replace(
             facts,
             constrained=self._training.constrained(held),
-            elsewhere=self._training.elsewhere(held),
             untrained=optimizer is None or not optimizer.trains(held),
         )
         if optimizer is None:
-            return facts
+            return replace(facts, elsewhere=self._training.elsewhere(held))
         begun = self._begun[held.name]
+        updates = optimizer.updates - begun.updates
+        # To look for other models takes long: only where it may decide.
+        alone = bool(updates) and facts.held_by != FLAG
         same = begun.optimizer() is optimizer.optimizer
         step = begun.step() is self._training.step()
         average = self._overwriting(optimizer, held)
         return replace(
             facts,
+            elsewhere=not alone and self._training.elsewhere(held),
             replaced=not same and begun.optimizer is not _nothing,
             still_trained=same and step and optimizer.trains(held),
             average=None if average is None else average.values_at(positions),
@@ -257,7 +260,7 @@ class OptimizerCauses(CauseFinder):
             rates=self._rates(optimizer, begun),
             slots=_faded(optimizer, held, begun, channels) if same else {},
             betas=optimizer.betas,
-            updates=optimizer.updates - begun.updates,
+            updates=updates,
         )
 
     def _overwriting(self, optimizer: OptimizerFacts, held: Held) -> Average | None:

@@ -384,6 +384,17 @@ def test_constraint_and_other_models_matter_where_no_hook_holds(causes, training
     assert (facts.constrained, facts.elsewhere, facts.untrained) == (told, told, told)
 
 
+@pytest.mark.parametrize(("flagged", "looks"), [(True, 1), (False, 0)])
+def test_other_models_are_looked_for_only_where_they_may_decide(causes, training, flagged, looks):
+    """That takes long in a large process: not for masks whose own optimizer has made updates."""
+    held, looked = Weight(flagged=flagged), []
+    training.elsewhere = looked.append
+    begun(causes, held)
+    training.now.updates += 2
+    assert not causes.facts(held, VIOLATED).elsewhere
+    assert len(looked) == looks
+
+
 def test_enforced_masks_need_a_hook(causes, training):
     held = Weight(enforced=1)
     training.now.applied = Applied()
