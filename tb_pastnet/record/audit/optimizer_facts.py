@@ -245,14 +245,14 @@ class OptimizerCauses(CauseFinder):
             return replace(facts, elsewhere=self._training.elsewhere(held))
         begun = self._begun[held.name]
         updates = optimizer.updates - begun.updates
-        # To look for other models takes long: only where it may decide.
-        alone = bool(updates) and facts.held_by != FLAG
+        # To look for other models takes long: not where the table wouldn't ask.
+        may_be_elsewhere = facts.held_by == FLAG or not updates
         same = begun.optimizer() is optimizer.optimizer
         step = begun.step() is self._training.step()
         average = self._overwriting(optimizer, held)
         return replace(
             facts,
-            elsewhere=not alone and self._training.elsewhere(held),
+            elsewhere=may_be_elsewhere and self._training.elsewhere(held),
             replaced=not same and begun.optimizer is not _nothing,
             still_trained=same and step and optimizer.trains(held),
             average=None if average is None else average.values_at(positions),
