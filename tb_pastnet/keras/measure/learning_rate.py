@@ -32,7 +32,7 @@ class LearningRate(UsedRate):
 
     def groups(self, weights: Sequence[Weight]) -> dict[str, list[str]]:
         """Names of the weights that each of several optimizers trains, by the optimizer's name."""
-        optimizers = self._stepping()
+        optimizers = self._stepping(self._optimizers())
         self._groups = list(optimizers.values()) if len(optimizers) > 1 else []
         return {
             name: [weight.name for weight in weights if trains(optimizer, weight.variable)]

@@ -29,8 +29,9 @@ class UsedRate:
 
     def __call__(self, step: int) -> float:
         """The rate of a step."""
-        if self._optimizers():
-            rates = {self._used(each) for each in self._stepping().values()}
+        optimizers = self._optimizers()
+        if optimizers:
+            rates = set(map(self._used, self._stepping(optimizers).values()))
             return rates.pop() if len(rates) == 1 else UNKNOWN
         source = self._source
         if source is None:
@@ -68,9 +69,8 @@ class UsedRate:
         # Several may have the same name.
         return {f"{each.name}/{number}": each for number, each in enumerate(given)}
 
-    def _stepping(self) -> Mapping[str, Any]:
+    def _stepping(self, optimizers: Mapping[str, Any]) -> Mapping[str, Any]:
         """Those that have made a step; a single one also before."""
-        optimizers = self._optimizers()
         if len(optimizers) == 1:
             return optimizers
         return {name: each for name, each in optimizers.items() if self.updates(each) > 0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -23,9 +22,11 @@ def named_optimizers(model: Model) -> dict[str, Any]:
     attributes, followed by a key for one in a dictionary, a list or a tuple.
     """
     own = {"optimizer": getattr(model, "optimizer", None), **getattr(model, "__dict__", {})}
-    found = [pair for name, value in own.items() for pair in _optimizers_in(name, value)]
-    names = {id(optimizer): name for name, optimizer in reversed(found)}
-    return {name: optimizer for name, optimizer in found if names[id(optimizer)] == name}
+    found: dict[int, tuple[str, Any]] = {}
+    for name, value in own.items():
+        for each, key in _optimizers_in(value):
+            found.setdefault(id(each), (name + key, each))
+    return dict(found.values())
 
 
 def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
@@ -46,12 +47,15 @@ def trains(optimizer: keras.optimizers.Optimizer, variable: Variable) -> bool:
     return any(held_by(each) is variable for each in own)
 
 
-def _optimizers_in(name: str, value: object) -> Iterator[tuple[str, Any]]:
+def _optimizers_in(value: object) -> list[tuple[Any, str]]:
+    """Each with what follows the name of the attribute; a record of each step looks for them."""
     if isinstance(value, keras.optimizers.Optimizer):
-        yield name, value
-        return
+        return [(value, "")]
     if isinstance(value, list | tuple):
         value = dict(enumerate(value))
-    for key, each in value.items() if isinstance(value, Mapping) else ():
-        if isinstance(each, keras.optimizers.Optimizer):
-            yield f"{name}/{key}", each
+    if not isinstance(value, dict):
+        return []
+    within = value.items()
+    return [
+        (each, f"/{key}") for key, each in within if isinstance(each, keras.optimizers.Optimizer)
+    ]
