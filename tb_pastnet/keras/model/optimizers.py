@@ -9,6 +9,8 @@ import keras
 from tb_pastnet.keras.model.walk import held_by
 from tb_pastnet.keras.types import Model, Variable
 
+Optimizer = keras.optimizers.Optimizer
+
 
 def optimizers_of(model: Model) -> list[Any]:
     """Those of `named_optimizers`."""
@@ -49,13 +51,9 @@ def trains(optimizer: keras.optimizers.Optimizer, variable: Variable) -> bool:
 
 def _optimizers_in(value: object) -> list[tuple[Any, str]]:
     """Each with what follows the name of the attribute; a record of each step looks for them."""
-    if isinstance(value, keras.optimizers.Optimizer):
+    if isinstance(value, Optimizer):
         return [(value, "")]
     if isinstance(value, list | tuple):
         value = dict(enumerate(value))
-    if not isinstance(value, dict):
-        return []
-    within = value.items()
-    return [
-        (each, f"/{key}") for key, each in within if isinstance(each, keras.optimizers.Optimizer)
-    ]
+    within = value.items() if isinstance(value, dict) else ()
+    return [(each, f"/{key}") for key, each in within if isinstance(each, Optimizer)]
