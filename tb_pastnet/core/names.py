@@ -19,6 +19,8 @@ from tb_pastnet.errors import InvalidArgument, UnknownName
 
 V = TypeVar("V")
 
+_DEEP = 64
+
 
 def snake_case(class_name: str) -> str:
     """The name that Keras gives to an unnamed layer of a class, without its number."""
@@ -265,9 +267,14 @@ class Names:
 
 
 def _parts(path: str) -> list[tuple[str, str]]:
-    """Each beginning of a path, a layer's, with the end that follows it."""
+    """Each beginning of a path, a layer's, with the end that follows it.
+
+    Of a very deep path only the outer and the inner ones: all of them take its length squared.
+    """
     elements = path.split("/")
-    places = range(1, len(elements))
+    places = [*range(1, len(elements))]
+    if len(places) > 2 * _DEEP:
+        places = places[:_DEEP] + places[-_DEEP:]
     return [("/".join(elements[:place]), "/".join(elements[place:])) for place in places]
 
 

@@ -70,6 +70,7 @@ def encode_blocks(
     its last; they are contiguous. Raises InvalidArgument if the arrays don't fit together.
     """
     _check(block)
+    _check_size(len(block.steps), max(stop - start for _, start, stop in ranges))
     head = varint.encode_signed(np.diff(block.sequence, prepend=0).tolist())
     head += varint.encode_signed([0, *np.diff(block.steps)[::-1].tolist()])
     head += varint.encode_signed((block.steps - block.past_steps).tolist()) + _HEADS
@@ -180,6 +181,15 @@ def _restore_alike(
         if row in rows:
             values = dequantize(words[row].view(np.int16))
             words[row] = quantize_counts(np.rint(values)).view(np.uint16)
+
+
+def _check_size(records: int, widest: int) -> None:
+    if records > limits.MAX_RECORDS or widest * records > limits.MAX_CELLS:
+        raise InvalidArgument(
+            f"Could not encode a block: expected at most {limits.MAX_RECORDS} records and "
+            f"{limits.MAX_CELLS} cells, got {records} records of {widest} channels. Store them in "
+            f"several blocks."
+        )
 
 
 def _check(block: Block) -> None:

@@ -82,8 +82,14 @@ class Series:
 
 
 def encode_description(description: Description, *, tag: str, step: int) -> bytes:
-    """Packs and seals a description under its own lineage."""
-    payload = json_payload.pack(asdict(description))
+    """Packs and seals a description under its own lineage.
+
+    Raises InvalidArgument if a reader would refuse it: `fitting` finds out what fits before.
+    """
+    data = asdict(description)
+    with json_payload.encoding("a complete description"):
+        _description(data)
+    payload = json_payload.pack(data)
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
 
@@ -92,22 +98,7 @@ def decode_description(message: bytes, *, tag: str, step: int, lineage: int) -> 
     payload = unseal(message, Kind.DESCRIPTION, tag=tag, step=step, lineage=lineage)
     data = json_payload.unpack(payload)
     with json_payload.expecting("a complete description"):
-        return Description(
-            lineage=natural(data["lineage"]),
-            ordinal=natural(data["ordinal"]),
-            origin=text(data["origin"]),
-            every=natural(data["every"]),
-            past=text(data["past"]),
-            first_step=natural(data["first_step"]),
-            created=_seconds(data["created"]),
-            versions={text(k): text(v) for k, v in data["versions"].items()},
-            layers=tuple(_layer(entry) for entry in data["layers"]),
-            variables=tuple(_variable(entry) for entry in data["variables"]),
-            skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
-            audited=data.get("audited") is True,
-            probe_every=max(1, natural(data.get("probe_every", 1))),
-            groups=tuple(text(name) for name in data.get("groups", ())),
-        )
+        return _description(data)
 
 
 def encode_series(series: Series) -> bytes:
@@ -121,6 +112,26 @@ def decode_series(content: bytes) -> Series:
     with json_payload.expecting("shape, axis and channels"):
         shape = tuple(natural(n) for n in data["shape"])
         return Series(shape, text(data["axis"]), natural(data["channels"]))
+
+
+def _description(data: Mapping[str, Any]) -> Description:
+    """The description in an untrusted object; raises ValueError and others if it isn't one."""
+    return Description(
+        lineage=natural(data["lineage"]),
+        ordinal=natural(data["ordinal"]),
+        origin=text(data["origin"]),
+        every=natural(data["every"]),
+        past=text(data["past"]),
+        first_step=natural(data["first_step"]),
+        created=_seconds(data["created"]),
+        versions={text(k): text(v) for k, v in data["versions"].items()},
+        layers=tuple(_layer(entry) for entry in data["layers"]),
+        variables=tuple(_variable(entry) for entry in data["variables"]),
+        skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
+        audited=data.get("audited") is True,
+        probe_every=max(1, natural(data.get("probe_every", 1))),
+        groups=tuple(text(name) for name in data.get("groups", ())),
+    )
 
 
 def _layer(data: Mapping[str, Any]) -> LayerEntry:

@@ -12,7 +12,7 @@ import enum
 import struct
 import zlib
 
-from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
+from tb_pastnet.errors import DamagedRecord, ForeignRecord, InvalidArgument, UnknownVersion
 from tb_pastnet.format import limits
 
 MAGIC = b"PAST"
@@ -44,8 +44,14 @@ others.
 def seal(payload: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> bytes:
     """Puts a payload into its envelope, for the tag, step and lineage that it is stored under.
 
-    The lineage is the writer's 32-bit id, 0 in a user's own writer.
+    The lineage is the writer's 32-bit id, 0 in a user's own writer. Raises InvalidArgument if the
+    message is larger than `unseal` opens.
     """
+    if _HEAD.size + len(payload) > limits.MAX_MESSAGE:
+        raise InvalidArgument(
+            f"Could not encode {_shown(tag)}: expected a message of at most {limits.MAX_MESSAGE} "
+            f"bytes, got {_HEAD.size + len(payload)}. Store it in several messages."
+        )
     version = NEWEST[kind]
     crc = _checksum(payload, version, kind, 0, tag, step, lineage)
     return _HEAD.pack(MAGIC, version, kind, 0, crc) + payload

@@ -103,16 +103,12 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
     Raises InvalidArgument if the arrays don't fit together, or a reader would refuse them.
     """
     _check(change)
-    head = json_payload.pack(
-        {
-            "measures": MEASURES,
-            "inputs": [asdict(entry) for entry in change.inputs],
-            "places": [asdict(place) for place in change.places],
-            "sequence": change.sequence.tolist(),
-            "steps": change.steps.tolist(),
-            "past_steps": change.past_steps.tolist(),
-        }
-    )
+    data = _compared(change.inputs, change.places)
+    with json_payload.encoding("changes of a function"):
+        _inputs_and_places(data)
+    for key in ("sequence", "steps", "past_steps"):
+        data[key] = getattr(change, key).tolist()
+    head = json_payload.pack(data)
     values = zlib.compress(change.values.astype("<f4").tobytes(), 6)
     payload = varint.encode([len(head)]) + head + values
     return seal(payload, Kind.FUNCTION, tag=tag, step=step, lineage=lineage)
@@ -124,10 +120,9 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
     data = json_payload.unpack(reader.take(reader.number(limits.MAX_MESSAGE)))
     with json_payload.expecting("a complete probe"):
         measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
-        inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
-        places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
-        if len(set(measures)) < len(measures) or _twice(places):
-            raise ValueError("a measure or a place is there twice")
+        inputs, places = _inputs_and_places(data)
+        if len(set(measures)) < len(measures):
+            raise ValueError("a measure is there twice")
         sequence = _numbers(data["sequence"], natural)
         steps, past_steps = (_numbers(data[key], _step) for key in ("steps", "past_steps"))
     shape = len(measures), len(steps), len(places)
@@ -140,6 +135,31 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
     raw = planes.inflate(reader.take(reader.left), 4 * math.prod(shape))
     values = _by_measure(measures, np.frombuffer(raw, "<f4").reshape(shape))
     return FunctionChange(inputs, places, sequence, steps, past_steps, values)
+
+
+def check_places(inputs: Sequence[Input], places: Sequence[Place]) -> None:
+    """Raises InvalidArgument if a reader would refuse any record of these."""
+    data = _compared(inputs, places)
+    with json_payload.encoding("a probe"):
+        _inputs_and_places(data)
+    # Room for the numbers of as many records as there may be.
+    json_payload.pack({**data, "numbers": [limits.MAX_STEP] * 3 * limits.MAX_RECORDS})
+
+
+def _compared(inputs: Sequence[Input], places: Sequence[Place]) -> dict[str, Any]:
+    return {
+        "measures": list(MEASURES),
+        "inputs": [{**asdict(entry), "shape": list(entry.shape)} for entry in inputs],
+        "places": [asdict(place) for place in places],
+    }
+
+
+def _inputs_and_places(data: Mapping[str, Any]) -> tuple[tuple[Input, ...], tuple[Place, ...]]:
+    inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
+    places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
+    if _twice(places):
+        raise ValueError("a place is there twice")
+    return inputs, places
 
 
 def _numbers(value: Any, read: Callable[[Any], int]) -> Integers:

@@ -11,12 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tb_pastnet.errors import DamagedRecord, InvalidArgument
 from tb_pastnet.format import limits, planes, varint
 
 
 def pack(data: Any) -> bytes:
-    """Writes an object as deflated JSON."""
+    """Writes an object as deflated JSON; raises InvalidArgument if it is too large for `unpack`."""
     raw = json.dumps(data, separators=(",", ":")).encode()
+    if len(raw) > limits.MAX_JSON:
+        raise InvalidArgument(
+            f"Could not encode JSON: expected at most {limits.MAX_JSON} bytes, got {len(raw)}. "
+            f"Store it in several messages."
+        )
     return varint.encode([len(raw)]) + zlib.compress(raw, 9)
 
 
@@ -48,6 +54,21 @@ def expecting(content: str) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise varint.damaged(content, repr(error)[:200]) from None
+
+
+@contextmanager
+def encoding(content: str) -> Iterator[None]:
+    """For an encoder that reads inside what it is about to pack, by the checks of its decoder.
+
+    Raises InvalidArgument if a reader would refuse it.
+    """
+    try:
+        with expecting(content):
+            yield
+    except DamagedRecord as error:
+        raise InvalidArgument(
+            f"Could not encode {content}: a reader would say '{error}' Leave out what doesn't fit."
+        ) from None
 
 
 def text(value: Any) -> str:

@@ -1,7 +1,9 @@
 """Upper bounds on what a reader accepts, checked before anything is allocated.
 
 A log directory is untrusted input. The bounds are far above what the writer produces, and low
-enough that a hostile record can't exhaust the memory of TensorBoard.
+enough that a hostile record can't exhaust the memory of TensorBoard. The writer obeys the same
+table: what a reader would refuse is left out with a reason (`format/fitting`), and no encoder
+packs it.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ MAX_NUMBERS = 1 << 8
 """Totals of one overhead; there are 9."""
 
 MAX_NAME = 1 << 14
-"""Characters of a name of a layer, a variable or a note."""
+"""Characters of a name of a layer, a variable or a note. A writer stores at most as many bytes, so
+that a request for a name fits into an address."""
 
 MAX_STEP = 1 << 53
 """Steps stay exact as the doubles that the page reads."""

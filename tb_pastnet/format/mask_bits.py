@@ -47,13 +47,7 @@ def encode_mask(mask: MaskBits, *, tag: str, step: int, lineage: int) -> bytes:
     coding, data = _pack(mask)
     payload = varint.encode([mask.number]) + varint.encode_signed([step - mask.step])
     payload += varint.encode([mask.elements, coding]) + data
-    message = seal(payload, Kind.MASK, tag=tag, step=step, lineage=lineage)
-    if len(message) > limits.MAX_MESSAGE:
-        raise InvalidArgument(
-            f"Could not encode a mask: expected at most {limits.MAX_MESSAGE} bytes, got "
-            f"{len(message)} for {mask.elements} elements. Split the variable."
-        )
-    return message
+    return seal(payload, Kind.MASK, tag=tag, step=step, lineage=lineage)
 
 
 def decode_mask(

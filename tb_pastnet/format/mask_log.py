@@ -41,7 +41,11 @@ def encode_mask_log(changes: Sequence[MaskChange], *, tag: str, step: int, linea
             f"Could not encode changes of masks: expected increasing numbers, got {numbers[:8]}. "
             f"Pass them in the order in which they were made."
         )
-    payload = json_payload.pack({"changes": [asdict(change) for change in changes]})
+    entries = [asdict(change) for change in changes]
+    with json_payload.encoding("changes of masks"):
+        for entry in entries:
+            _change(entry)
+    payload = json_payload.pack({"changes": entries})
     return seal(payload, Kind.MASKS, tag=tag, step=step, lineage=lineage)
 
 

@@ -96,4 +96,4 @@ def _number(overhead: Overhead, name: str) -> int:
             f"Could not encode an overhead: expected {name} of at least 0, got {value!r}. Measured "
             f"time doesn't go back."
         )
-    return int(value) if name in _COUNTS else round(value * 1e6)
+    return min(int(value) if name in _COUNTS else round(value * 1e6), limits.MAX_STEP)

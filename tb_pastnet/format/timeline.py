@@ -11,6 +11,7 @@ docs/reference/record_format.md has its fields.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +23,9 @@ from tb_pastnet.format.envelope import Kind, seal, unseal, version_of
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+_LONGEST_NOTE = 2000
+_OTHER_NOTES = "Other notes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +54,9 @@ class Timeline:
 def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) -> bytes:
     """Packs and seals a timeline, whose arrays have one length, possibly 0.
 
-    The event's step is at least the last step, and larger than that of the event before. Raises
-    InvalidArgument if the arrays differ in length, or the steps don't increase.
+    The event's step is at least the last step, and larger than that of the event before. Notes that
+    are too long or too many for a reader are cut. Raises InvalidArgument if the arrays differ in
+    length or are too long, or the steps don't increase.
     """
     records = len(timeline.steps)
     _check(timeline, records)
@@ -63,9 +68,10 @@ def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) ->
     micros = np.rint(timeline.wall_times * 1e6).astype(np.int64)
     payload += varint.encode_signed(np.diff(micros, prepend=0).tolist())
     payload += timeline.learning_rates.astype("<f8").tobytes()
-    payload += varint.encode([len(timeline.notes)])
-    for text, count in timeline.notes.items():
-        raw = text[: limits.MAX_NAME].encode("utf-8", "replace")
+    notes = _fitting(timeline.notes)
+    payload += varint.encode([len(notes)])
+    for text, count in notes.items():
+        raw = text.encode("utf-8", "replace")
         payload += varint.encode([len(raw)]) + raw + varint.encode([count])
     payload += varint.encode([len(timeline.group_rates)])
     payload += timeline.group_rates.astype("<f8").tobytes()
@@ -100,7 +106,23 @@ def _floats(reader: varint.Reader, count: int) -> Floats:
     return np.frombuffer(reader.take(8 * count), "<f8").astype(np.float64)
 
 
+def _fitting(notes: Mapping[str, int]) -> dict[str, int]:
+    """Notes that are at most as long, and as many, as a reader accepts; the counts add up."""
+    fitting: dict[str, int] = {}
+    for text, count in notes.items():
+        cut = text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 1] + "…"
+        key = cut if cut in fitting or len(fitting) < limits.MAX_RECORDS - 1 else _OTHER_NOTES
+        fitting[key] = fitting.get(key, 0) + count
+    return fitting
+
+
 def _check(timeline: Timeline, records: int) -> None:
+    groups = len(timeline.group_rates)
+    if records > limits.MAX_RECORDS or groups > limits.MAX_GROUPS:
+        raise InvalidArgument(
+            f"Could not encode a timeline: expected at most {limits.MAX_RECORDS} records and "
+            f"{limits.MAX_GROUPS} groups, got {records} and {groups}. Store it in several messages."
+        )
     arrays = (
         *(timeline.sequence, timeline.wall_times, timeline.learning_rates),
         *timeline.group_rates,

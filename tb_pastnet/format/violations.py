@@ -7,6 +7,7 @@ columns: a layer of thousands of channels stays small. Unknown keys are ignored.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,11 @@ def encode_violations(
             f"Could not encode violations: expected at most {limits.MAX_VIOLATIONS}, got "
             f"{len(violations)}. Store them in several messages."
         )
-    payload = json_payload.pack({"violations": _columns(violations)})
+    columns = _columns(violations)
+    with json_payload.encoding("violations"):
+        for entry in columns:
+            deque(_rows(entry), maxlen=0)
+    payload = json_payload.pack({"violations": columns})
     return seal(payload, Kind.VIOLATIONS, tag=tag, step=step, lineage=lineage)
 
 

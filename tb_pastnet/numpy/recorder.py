@@ -39,7 +39,8 @@ class Recorder(ArrayRecorder):
     Args:
         logdir: the run's directory, local or in a store such as "s3://bucket/runs/a".
         weights: a function for each name, such as "dense/kernel", that returns the current array,
-            always of the same shape and floating dtype. The part before the last "/" is its layer.
+            always of the same shape and dtype. The part before the last "/" is its layer. Arrays
+            of no floating dtype, or without elements, are skipped: the log lists them.
         every: a record is due when `step // every` grows, at the first step, and at the last if
             `expect_end` announces it.
         past: what weights are compared with: "previous" (one step before), "record" (the previous
@@ -68,8 +69,8 @@ class Recorder(ArrayRecorder):
         exit_timeout: seconds that the program waits at its end for a store.
 
     Raises:
-        InvalidArgument: there is nothing to record, a function doesn't return an array of floating
-            dtype, or `every`, `past`, an axis, `masks`, `kept` or `budget` is invalid.
+        InvalidArgument: there is nothing to record, a weight is no function, or `every`, `past`, an
+            axis, `masks`, `kept` or `budget` is invalid.
         UnknownName: a name fits no weight, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -153,12 +154,20 @@ def _network(
                 f"Could not record {name!r:.60}: expected weights= with names, got one of type "
                 f"{type(name).__name__}. Write a name such as 'dense/kernel'."
             )
-    named = Names({name: Called() for name in weights})
+    values: dict[str, Array] = {}
+    skipped = []
+    for name, read in weights.items():
+        value = _first(name, read)
+        reason = _unusable(value)
+        if reason is None:
+            values[name] = value
+        else:
+            skipped.append((name, reason))
+    named = Names({name: Called(value.shape) for name, value in values.items()})
     moved = {*named.all(follows)}
     given = named.keyed(axes, "channel_axis")
     everything = []
-    for name, read in weights.items():
-        value = _first(name, read)
+    for name, value in values.items():
         axis = (
             explicit_axis(given[name], value.shape, name)
             if name in given
@@ -166,21 +175,27 @@ def _network(
         )
         form = value.shape, value.dtype.name
         everything.append(
-            ArrayWeight(name, *form, axis, partial(_read, name, read, form), follows=name in moved)
+            ArrayWeight(
+                name, *form, axis, partial(_read, name, weights[name], form), follows=name in moved
+            )
         )
-    return Network.of(everything, variables, shown="a mapping of functions")
+    return Network.of(everything, variables, skipped=skipped, shown="a mapping of functions")
 
 
 def _first(name: str, read: Read) -> Array:
-    """The array that a function returns; raises InvalidArgument if it can't be recorded."""
-    value = np.asarray(read()) if callable(read) else None
-    if value is None or not (_is_float(value.dtype) and value.size):
-        got = type(read).__name__ if value is None else f"{value.dtype}{list(value.shape)}"
+    """The array that a function returns; raises InvalidArgument if it isn't a function."""
+    if not callable(read):
         raise InvalidArgument(
-            f"Could not record {name!r}: expected a function that returns an array of floating "
-            f"dtype with at least one element, got {got}. Write lambda: array."
+            f"Could not record {name!r:.100}: expected a function that returns an array, got "
+            f"{type(read).__name__}. Write lambda: array."
         )
-    return value
+    return np.asarray(read())
+
+
+def _unusable(value: Array) -> str | None:
+    if not _is_float(value.dtype):
+        return f"its dtype {value.dtype.name} isn't a floating one"
+    return None if value.size else "it has no elements"
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

@@ -99,9 +99,9 @@ class ArrayCopies:
     def past(self) -> list[Values]:
         """The past values: an array for each member of each array."""
         return [
-            value.copy()
+            value.reshape(axis.shape).copy()
             for axis, past in zip(self._axes, self._past, strict=True)
-            for value in past.reshape(-1, *axis.shape)
+            for value in past.reshape(-1, axis.channels * axis.elements)
         ]
 
     def _values(self) -> list[Values]:

@@ -176,7 +176,7 @@ class Batch:
         messages += self._outputs(records)
         messages += self.changes.pack()
         if closed or records or not messages:
-            messages.append(self._timeline(records, closed=closed, notes=notes or {}))
+            messages += self._timelines(records, closed=closed, notes=notes or {})
         return Group(tuple(messages), len(records))
 
     def done(self, group: Group) -> None:
@@ -192,24 +192,33 @@ class Batch:
         self.changes.drop()
         self._pending = []
 
-    def _timeline(
-        self,
-        records: Sequence[Record],
-        *,
-        closed: bool,
-        notes: Mapping[str, int],
-    ) -> Message:
+    def _timelines(
+        self, records: Sequence[Record], *, closed: bool, notes: Mapping[str, int]
+    ) -> list[Message]:
+        """The timeline of records, and at its end the account: in a store, many may have waited."""
+        last = max(0, len(records) - 1) // limits.MAX_RECORDS * limits.MAX_RECORDS
+        account = {
+            "offered": self._seen,
+            "thinned": self.thinned,
+            "dropped": self._seen - self.packed - len(records) - self.thinned,
+            "closed": closed,
+            "notes": dict(notes),
+        }
+        messages = [
+            self._timeline(records[start : start + limits.MAX_RECORDS], {})
+            for start in range(0, last, limits.MAX_RECORDS)
+        ]
+        return [*messages, self._timeline(records[last:], account)]
+
+    def _timeline(self, records: Sequence[Record], account: Mapping[str, Any]) -> Message:
+        rates = [record.group_rates[: limits.MAX_GROUPS] for record in records]
         timeline = Timeline(
             np.array([r.sequence for r in records], np.int64),
             np.array([r.step for r in records], np.int64),
             np.array([r.wall_time for r in records], np.float64),
             np.array([r.learning_rate for r in records], np.float64),
-            offered=self._seen,
-            thinned=self.thinned,
-            dropped=self._seen - self.packed - len(records) - self.thinned,
-            closed=closed,
-            notes=dict(notes),
-            group_rates=np.array([r.group_rates for r in records], np.float64).T,
+            group_rates=np.array(rates, np.float64).T,
+            **account,
         )
         # The steps of a tag must increase, even after a closing timeline that wasn't the last.
         last = records[-1].step if records else -1
@@ -234,21 +243,26 @@ class Batch:
         return messages
 
     def _outputs(self, records: Sequence[Record]) -> Iterator[Message]:
-        """How far outputs moved, all in one message; none if no record has values."""
+        """How far outputs moved, in messages of as many records as a reader accepts."""
         probed = [(r, r.function) for r in records if r.function is not None]
-        if self._probe is None or not probed:
+        if self._probe is None:
             return
-        change = FunctionChange(
-            self._probe.inputs,
-            self._probe.places,
-            np.array([record.sequence for record, _ in probed], np.int64),
-            np.array([record.step for record, _ in probed], np.int64),
-            np.array([record.past_step for record, _ in probed], np.int64),
-            np.stack([values for _, values in probed], axis=1),
-        )
-        step = probed[-1][0].step
-        sealed = encode_function_change(change, tag=TAG_FUNCTION, step=step, lineage=self.lineage)
-        yield Message(TAG_FUNCTION, step, sealed)
+        most = min(limits.MAX_RECORDS, limits.MAX_VALUES // (4 * len(self._probe.places)))
+        for start in range(0, len(probed), most):
+            piece = probed[start : start + most]
+            change = FunctionChange(
+                self._probe.inputs,
+                self._probe.places,
+                np.array([record.sequence for record, _ in piece], np.int64),
+                np.array([record.step for record, _ in piece], np.int64),
+                np.array([record.past_step for record, _ in piece], np.int64),
+                np.stack([values for _, values in piece], axis=1),
+            )
+            step = piece[-1][0].step
+            sealed = encode_function_change(
+                change, tag=TAG_FUNCTION, step=step, lineage=self.lineage
+            )
+            yield Message(TAG_FUNCTION, step, sealed)
 
     def _mask_changed(self, codes: Codes) -> bool:
         if self._previous is None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.parallel import yield_gil
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format import limits
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.tags import TAG_MASKS, TAG_VIOLATIONS, mask_tag
@@ -22,6 +23,10 @@ GROUP_BYTES = 16 << 20
 
 _ENTRY_BYTES = 256
 _PIECE = 4096
+_ENTRY_JSON = 512
+"""Bytes that an entry takes besides its name, at most."""
+
+Entry = TypeVar("Entry", MaskChange, Violation)
 
 
 class MaskUpdate(NamedTuple):
@@ -130,19 +135,30 @@ class Changes:
             yield Message(tag, own, encode_mask(bits, tag=tag, step=own, lineage=self._lineage))
             log.append(MaskChange(number, step, variable, mask, update.free, update.elements))
             yield_gil()
-        if log:
-            last = _event_step(steps, TAG_MASKS, log[-1].step)
-            sealed = encode_mask_log(log, tag=TAG_MASKS, step=last, lineage=self._lineage)
+        for piece in _pieces(log):
+            last = _event_step(steps, TAG_MASKS, piece[-1].step)
+            sealed = encode_mask_log(piece, tag=TAG_MASKS, step=last, lineage=self._lineage)
             yield Message(TAG_MASKS, last, sealed)
 
     def _pack_violations(self, steps: dict[str, int]) -> Iterator[Message]:
-        violations = list(self._violations.values())
-        for start in range(0, len(violations), _PIECE):
-            piece = violations[start : start + _PIECE]
+        for piece in _pieces(list(self._violations.values())):
             own = _event_step(steps, TAG_VIOLATIONS, self._violation_step)
             sealed = encode_violations(piece, tag=TAG_VIOLATIONS, step=own, lineage=self._lineage)
             yield Message(TAG_VIOLATIONS, own, sealed)
             yield_gil()
+
+
+def _pieces(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Entries that one message holds, by their number and by the bytes of their names in JSON."""
+    start = size = 0
+    for number, entry in enumerate(entries):
+        own = _ENTRY_JSON + 6 * len(entry.variable.encode())
+        if number - start == _PIECE or (number > start and size + own > limits.MAX_JSON):
+            yield entries[start:number]
+            start, size = number, 0
+        size += own
+    if entries:
+        yield entries[start:]
 
 
 def _event_step(steps: dict[str, int], tag: str, step: int) -> int:

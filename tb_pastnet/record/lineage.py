@@ -25,6 +25,8 @@ from tb_pastnet.format.files import (
     open_to_read,
     remove_directory,
 )
+from tb_pastnet.format.fitting import group_names
+from tb_pastnet.format.limits import MAX_GROUPS
 from tb_pastnet.format.tags import DESCRIPTIONS, TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.failures import LOGGER, Failures
@@ -134,6 +136,11 @@ class Lineage:
         """Makes the sink; `resumed` has the origin of the lineage before it, if there is one."""
         source, schedule, tracker, failures, probe, _ = self._recorded
         self.groups = source.rate_groups()
+        if len(self.groups) > MAX_GROUPS:
+            failures.add(
+                f"Could not record all learning rates: expected at most {MAX_GROUPS} groups of "
+                f"weights, got {len(self.groups)}"
+            )
         self._settle(tracker.origin, resumes=resumed)
         run, packages, template = self.run, source.packages, self._template()
 
@@ -168,7 +175,8 @@ class Lineage:
         """The description without what only the writer thread knows."""
         source, schedule, tracker = self._recorded[:3]
         network = source.network
-        group_of = {name: n for n, names in enumerate(self.groups.values()) for name in names}
+        groups = list(self.groups.values())[:MAX_GROUPS]
+        group_of = {name: number for number, names in enumerate(groups) for name in names}
         return Description(
             lineage=self.run.lineage,
             ordinal=self.run.ordinal,
@@ -185,7 +193,7 @@ class Lineage:
             skipped=network.skipped,
             audited=tracker.audited,
             probe_every=schedule.probe_every,
-            groups=tuple(self.groups),
+            groups=group_names(self.groups),
         )
 
     def close(self) -> None:

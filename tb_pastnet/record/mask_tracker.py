@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.fitting import MOST_MASKED
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.batch import spans_of
@@ -174,7 +175,13 @@ class MaskTracker:
     def _follow(self, weight: Weight, span: slice, kept: Mask, trainable: Mask) -> list[MaskUpdate]:
         self._kept[span] = _share(weight.axis.split(kept))
         self._free[span] = _share(weight.axis.split(kept & trainable))
-        updates = []
+        updates: list[MaskUpdate] = []
+        if kept.size > MOST_MASKED:
+            self._failures.add(
+                f"Could not record the masks of {weight.name!r}: expected at most {MOST_MASKED} "
+                f"elements, got {kept.size}"
+            )
+            return updates
         for word, mask in zip(MASKS, (kept, trainable), strict=True):
             packed, passing = np.packbits(mask), int(mask.sum())
             handed = self._handed_masks.get((weight.name, word))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tb_pastnet.core.checks import is_number, is_whole
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.overhead_timer import OverheadTimer
 
@@ -253,15 +254,15 @@ def _of_records(cost: Overhead) -> float:
 
 def check(every: Any, past: Any, budget: Any, probe_every: Any = 1) -> None:
     """Raises InvalidArgument for settings that can't be used."""
-    if not is_whole(probe_every) or probe_every < 1:
+    if not is_whole(probe_every) or not 1 <= probe_every <= MAX_STEP:
         raise InvalidArgument(
             f"Could not schedule the probe: expected probe_every= a whole number of records of at "
-            f"least 1, got {probe_every!r}. Use probe_every=1 for each record."
+            f"least 1, got {probe_every!r:.60}. Use probe_every=1 for each record."
         )
-    if not is_whole(every) or every < 1:
+    if not is_whole(every) or not 1 <= every <= MAX_STEP:
         raise InvalidArgument(
             f"Could not schedule records: expected every= a whole number of at least 1, got "
-            f"{every!r}. Use every=1 to record each step."
+            f"{every!r:.60}. Use every=1 to record each step."
         )
     if is_whole(past):
         if not 1 <= past <= MOST_COPIES * every:

@@ -193,7 +193,7 @@ class ArraySource(PartedSource):
         return [
             np.ascontiguousarray(stack[0].effective(), np.float32)
             if len(stack) == 1
-            else np.stack([weight.effective() for weight in stack], dtype=np.float32)
+            else np.stack([weight.effective().reshape(-1) for weight in stack], dtype=np.float32)
             for stack in self._stacks
         ]
 

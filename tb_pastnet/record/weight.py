@@ -14,7 +14,8 @@ import numpy.typing as npt
 from tb_pastnet.core.axes import ChannelAxis, main_variable, variable_role
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.format import description, limits
+from tb_pastnet.format import description
+from tb_pastnet.format.fitting import Room
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -58,9 +59,6 @@ class Weight(ABC):
         text: its description in the log.
         called: its names and handles for the user.
         variable: the framework's own; two weights with the same one are the same.
-
-    Raises:
-        InvalidArgument: it has more channels than a log can hold.
     """
 
     def __init__(
@@ -78,11 +76,6 @@ class Weight(ABC):
         aliases: Sequence[str] = (),
         handles: Sequence[object] = (),
     ) -> None:
-        if axis.channels > limits.MAX_CHANNELS:
-            raise InvalidArgument(
-                f"Could not record {name!r}: expected at most {limits.MAX_CHANNELS} channels, got "
-                f"{axis.channels}. Correct channel_axis=, or leave it out with variables=."
-            )
         path, _, last = name.rpartition("/")
         own_name = own_name or last
         self.name = name
@@ -165,19 +158,25 @@ class Network(Generic[W_co]):
         """Chooses what is recorded, in forward order; raises InvalidArgument if nothing is.
 
         `wanted` may be names, ends of names, patterns such as `"*/kernel"`, variables, or layers;
-        None: all. `shown` names the model in errors.
+        None: all. `shown` names the model in errors. What doesn't fit into a log is skipped, too.
         """
         chosen = everything
         if wanted is not None:
             names = {*names_of(everything).all(wanted)}
             chosen = [weight for weight in everything if weight.name in names]
-        if not chosen:
+        room = Room()
+        reasons = [room.refusal(weight.text, weight.kind) for weight in chosen]
+        fitting = [weight for weight, no in zip(chosen, reasons, strict=True) if no is None]
+        refused = [(w.name, no) for w, no in zip(chosen, reasons, strict=True) if no is not None]
+        left_out = room.listed([*skipped, *refused])
+        if not fitting:
+            why = " ({!r}: {})".format(*left_out[0]) if left_out else ""
             raise InvalidArgument(
                 f"Could not record {shown}: expected at least one variable of floating dtype, "
-                f"got none of {len(everything) + len(skipped)}. Build the model, or choose others "
-                f"with variables=."
+                f"got none of {len(everything) + len(skipped)}{why:.400}. Build the model, or "
+                f"choose others with variables=."
             )
-        return cls(tuple(chosen), _layers(chosen), tuple(skipped), tuple(everything))
+        return cls(tuple(fitting), _layers(fitting), left_out, tuple(everything))
 
     def origin(self) -> str:
         """A fingerprint of all values, 32 digits: runs that start from the same ones share it."""

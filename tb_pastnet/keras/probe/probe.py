@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from tb_pastnet.core.probe_inputs import named_leaves, refused, sample_count
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.format.function_change import LAYER, OUTPUT, Input, Place, narrow
+from tb_pastnet.format.function_change import LAYER, OUTPUT, Input, Place, check_places, narrow
 from tb_pastnet.keras.graphs.callable_network import callable_network
 from tb_pastnet.keras.graphs.nodes import READS, Nest
 from tb_pastnet.keras.graphs.trace import Scratch, TemporaryVariable, Trace, Tracer
@@ -83,6 +83,7 @@ class Probe:
             Place(place.kind, place.name, int(number))
             for place, number in zip(self._traced, elements, strict=True)
         )
+        check_places(self.inputs, self.places)
 
     def values(self, past: Sequence[tf.Tensor]) -> npt.NDArray[np.float32]:
         """Compares with these values of the recorded weights: `MEASURES`, float32 (4, places)."""

@@ -90,5 +90,9 @@ class Comparison(NamedTuple):
 
 
 def _bits(values: Array) -> npt.NDArray[np.integer]:
+    if values.dtype.itemsize not in _BITS:
+        # Long doubles are rounded, because their padding may hold anything.
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float64)
     bits: npt.NDArray[np.integer] = values.view(_BITS[values.dtype.itemsize])
     return bits

@@ -7,7 +7,7 @@ import re
 import pytest
 from tensorboard.data import server_ingester
 
-from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
+from tb_pastnet.errors import DamagedRecord, ForeignRecord, InvalidArgument, UnknownVersion
 from tb_pastnet.format import limits
 from tb_pastnet.format.envelope import NEWEST, Kind, seal, unseal, version_of
 from tests.sealed import sealed as sealed_as
@@ -83,11 +83,14 @@ def test_a_newer_version_asks_for_an_update():
 
 
 def test_an_oversized_message_is_refused_unread(monkeypatch):
-    monkeypatch.setattr(limits, "MAX_MESSAGE", 15)
-    with pytest.raises(DamagedRecord, match="expected at most 15 bytes, got 19"):
-        unseal(sealed(), Kind.CHANNELS, **PLACE)
+    message = sealed()
+    monkeypatch.setattr(limits, "MAX_MESSAGE", 18)
+    with pytest.raises(DamagedRecord, match="expected at most 18 bytes, got 19"):
+        unseal(message, Kind.CHANNELS, **PLACE)
     with pytest.raises(DamagedRecord, match=r"'x{77}\.\.\.'"):
-        unseal(sealed(), Kind.CHANNELS, **{**PLACE, "tag": "x" * 1000})
+        unseal(message, Kind.CHANNELS, **{**PLACE, "tag": "x" * 1000})
+    with pytest.raises(InvalidArgument, match="a message of at most 18 bytes, got 19"):
+        sealed()
 
 
 def test_the_largest_message_is_the_largest_that_tensorboard_takes():

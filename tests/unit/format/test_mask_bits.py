@@ -74,9 +74,6 @@ def test_masks_that_nobody_could_read_are_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_MASK", 15)
     with pytest.raises(InvalidArgument, match="expected at most 15 elements, got 16. Split"):
         encode_mask(mask_of(np.ones(16)), **PLACE)
-    monkeypatch.setattr(limits, "MAX_MESSAGE", 17)
-    with pytest.raises(InvalidArgument, match="at most 17 bytes, got 18 for 9 elements. Split"):
-        encode_mask(mask_of([1, 0] * 4 + [1]), **PLACE)
 
 
 @pytest.mark.parametrize(

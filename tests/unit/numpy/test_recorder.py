@@ -139,9 +139,16 @@ def test_another_form_is_counted_and_never_raised(array, form, tmp_path, caplog)
 ERRORS = [
     ({"weights": {}}, InvalidArgument, "expected at least one variable of floating dtype"),
     ({"weights": {"w": np.ones(3)}}, InvalidArgument, "got ndarray. Write lambda: array"),
-    ({"weights": {"w": lambda: np.arange(3)}}, InvalidArgument, "Could not record 'w': expected a"),
-    ({"weights": {"w": lambda: np.zeros(3, "f4,f4")}}, InvalidArgument, "'w': expected a function"),
-    ({"weights": {"w": lambda: np.zeros(3, "V4")}}, InvalidArgument, r"dtype .*, got \|V4\[3\]"),
+    (
+        {"weights": {"w": lambda: np.arange(3)}},
+        InvalidArgument,
+        r"none of 1 \('w': its dtype int64 isn't a",
+    ),
+    (
+        {"weights": {"w": lambda: np.zeros(0)}},
+        InvalidArgument,
+        r"none of 1 \('w': it has no elements",
+    ),
     ({"weights": {1: lambda: np.ones(3)}}, InvalidArgument, "1: expected weights= with names, got"),
     ({"variables": ["nowhere"]}, UnknownName, "Could not find variable 'nowhere'"),
     ({"masks": {"out/kernel": 2}}, InvalidArgument, "Could not use the trainable mask of 'out"),
@@ -177,7 +184,7 @@ def test_floats_of_another_package_are_recorded_and_its_whole_numbers_are_not(tm
     with Recorder(tmp_path, {"w": lambda: np.ones(3, types.bfloat16)}, every=1) as recorder:
         recorder.record(1)
     assert only_run(tmp_path).variables["w"].dtype == "bfloat16"
-    with pytest.raises(InvalidArgument, match=r"floating dtype .*, got int4\[3\]"):
+    with pytest.raises(InvalidArgument, match=r"got none of 1 \('w': its dtype int4 isn't"):
         Recorder(tmp_path, {"w": lambda: np.ones(3, types.int4)})
 
 

@@ -80,10 +80,12 @@ def test_values_instead_of_variables_are_refused():
         network({"w": tf.ones(3)})
 
 
-def test_too_many_channels_are_refused(monkeypatch):
+def test_too_many_channels_are_skipped(monkeypatch):
     monkeypatch.setattr("tb_pastnet.format.limits.MAX_CHANNELS", 2)
-    with pytest.raises(InvalidArgument, match=r"Could not record 'w': expected at most 2 channels"):
-        network({"w": tf.Variable([1.0, 2.0, 3.0])})
+    listed = network({"w": tf.Variable([1.0, 2.0, 3.0]), "b": tf.Variable([1.0])})
+    assert [weight.name for weight in listed.weights] == ["b"]
+    assert listed.skipped == (("w", "it has 3 channels, more than 2"),)
+    assert len(listed.everything) == 2  # masks may hold it
 
 
 def test_another_backend_is_refused(monkeypatch):
