@@ -269,7 +269,7 @@ class Names:
 def _parts(path: str) -> list[tuple[str, str]]:
     """Each beginning of a path, a layer's, with the end that follows it.
 
-    Of a very deep path only the outer and the inner ones: all of them take its length squared.
+    A very deep path has only its outer and inner ones: all of them take its length squared.
     """
     elements = path.split("/")
     places = [*range(1, len(elements))]

@@ -48,8 +48,8 @@ MAX_NUMBERS = 1 << 8
 """Totals of one overhead; there are 9."""
 
 MAX_NAME = 1 << 14
-"""Characters of a name of a layer, a variable or a note. A writer stores at most as many bytes, so
-that a request for a name fits into an address."""
+"""Characters of a name of a layer, a variable or a note. A writer stores at most as many bytes of
+UTF-8: then an address has room for a name."""
 
 MAX_STEP = 1 << 53
 """Steps stay exact as the doubles that the page reads."""

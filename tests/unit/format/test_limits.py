@@ -23,7 +23,7 @@ def power(number: int) -> str:
         f"takes more than {limits.MAX_NAME:,} bytes of UTF-8",
         f"more than {power(limits.MAX_CHANNELS)} channels",
         f"larger than {power(limits.MAX_JSON)} bytes",
-        f"of more\nthan {limits.MAX_GROUPS:,} groups",
+        f"of more than {limits.MAX_GROUPS:,} groups",
         f"bytes of the heads | at most {limits.MAX_HEADS:,}",
         f"of the variable, at most {power(limits.MAX_MASK)}",
         f"a message holds at most {limits.MAX_VIOLATIONS:,} channels",
