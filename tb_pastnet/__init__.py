@@ -63,12 +63,16 @@ _HOMES = {
     "torch": "tb_pastnet.torch",
     "v1": "tb_pastnet.v1",
 }
-_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "jax", "numpy", "read", "torch", "v1"}
+_NAMESAKES = {"jax", "numpy", "torch"}
+"""Rooms that have the name of what they record: a star import mustn't put them in its place."""
+_NEEDS_NOTHING = {*_NAMESAKES, "OneShot", "PolynomialDecay", "errors", "read", "v1"}
 
-__all__ = list(_HOMES)
+# What a star import gives: it would fail at the first name that can't be loaded.
+_ANY = _HOMES if lazy.installed("tensorflow", "keras") else _NEEDS_NOTHING
+__all__ = [name for name in _HOMES if name in _ANY and name not in _NAMESAKES]
 
 __getattr__ = lazy.names(__name__, _HOMES, _NEEDS_NOTHING)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*_HOMES, "__version__"])

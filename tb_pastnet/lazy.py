@@ -5,10 +5,19 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Collection, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 EXTRAS = {"tensorflow": "tensorflow", "keras": "tensorflow", "jax": "jax", "torch": "torch"}
 """The extra that installs each framework."""
+
+
+def installed(*packages: str) -> bool:
+    """Whether all of some packages are there, without importing any."""
+    try:
+        return all(find_spec(name) for name in packages)
+    except ValueError:  # what stands in for a package, as in a test, may have no spec
+        return True
 
 
 def names(

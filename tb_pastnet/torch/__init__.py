@@ -27,10 +27,15 @@ _HOMES = {
     "summary": "tb_pastnet.torch.summary",
 }
 
-__all__ = list(_HOMES)
+# What a star import gives: it would fail at the first name that can't be loaded.
+__all__ = ["Recorder", "summary"]
+if lazy.installed("transformers"):
+    __all__ += ["HuggingFaceCallback"]
+if lazy.installed("lightning") or lazy.installed("pytorch_lightning"):
+    __all__ += ["LightningCallback"]
 
 __getattr__ = lazy.names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(_HOMES)

@@ -204,7 +204,7 @@ def written(tmp_path_factory):
         model.fit(x, np.ones((2, 2)), verbose=0, callbacks=[callback])
 
     return {
-        **{name: getattr(pastnet, name) for name in pastnet.__all__},
+        **{name: getattr(pastnet, name) for name in dir(pastnet)},
         "keras": keras,
         "tf": tf,
         "Torch": Torch,

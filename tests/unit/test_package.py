@@ -28,8 +28,11 @@ def without(names: str) -> str:
     return f"import sys\nfor name in {names.split()!r}: sys.modules[name] = None\n"
 
 
+ROOMS = {"jax", "numpy", "torch"}
+
+
 def test_the_public_surface_is_all():
-    assert pastnet.__all__ == [
+    public = [
         "Masked",
         "MaskedDense",
         "Masks",
@@ -52,9 +55,27 @@ def test_the_public_surface_is_all():
         "torch",
         "v1",
     ]
-    assert set(dir(pastnet)) == {*pastnet.__all__, "__version__"}
-    for name in pastnet.__all__:
+    assert set(dir(pastnet)) == {*public, "__version__"}
+    assert pastnet.__all__ == [name for name in public if name not in ROOMS]
+    for name in public:
         assert getattr(pastnet, name) is getattr(pastnet, name)
+
+
+@pytest.mark.parametrize(
+    ("room", "missing", "left"),
+    [
+        ("", "", {*dir(pastnet)} - ROOMS - {"__version__"}),
+        ("", "keras", {"OneShot", "PolynomialDecay", "errors", "read", "v1"}),
+        ("", "tensorflow keras torch jax", {"OneShot", "PolynomialDecay", "errors", "read", "v1"}),
+        (".torch", "", {*dir(pastnet.torch)}),
+        (".torch", "transformers lightning pytorch_lightning", {"Recorder", "summary"}),
+    ],
+)
+def test_a_star_import_rebinds_no_framework_and_needs_none_that_is_missing(room, missing, left):
+    before = "numpy = torch = jax = before = object()\nknown = {*globals(), 'known'}\n"
+    after = "print(*sorted({*globals()} - known))\nassert numpy is torch is jax is before"
+    done = python(f"{without(missing)}{before}from tb_pastnet{room} import *\n{after}")
+    assert done.stdout.split() == sorted(left), done.stderr
 
 
 @pytest.mark.parametrize("package", ["", ".jax", ".numpy", ".torch", ".v1"])
@@ -82,7 +103,7 @@ def test_a_room_brings_its_framework_when_it_is_used(room, framework):
 
 
 def test_every_public_class_and_function_says_what_it_does():
-    for name in pastnet.__all__:
+    for name in set(dir(pastnet)) - {"__version__"}:
         assert getattr(pastnet, name).__doc__, name
 
 
