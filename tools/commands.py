@@ -49,6 +49,8 @@ FEW_EXAMPLES = "--hypothesis-profile=fast"
 """For those who wait for the answer."""
 NO_TESTS = 5
 """The exit code of pytest where all are left out, as those of `prove`."""
+BUILT_SITE = ROOT / "docs" / "_build" / "html"
+"""What `docs` builds; .github/workflows/docs.yml publishes it."""
 
 
 class Session:
@@ -255,10 +257,10 @@ def build(arguments: argparse.Namespace) -> int:
 
 def docs(_: argparse.Namespace) -> int:
     """Builds the site; what Sphinx warns of, such as a broken link, is an error."""
-    python, site = environment.ensure_docs(), ROOT / "docs" / "_build" / "html"
-    command = [str(python), "-m", "sphinx", "-W", "-q", str(ROOT / "docs"), str(site)]
+    python = environment.ensure_docs()
+    command = [str(python), "-m", "sphinx", "-W", "-q", str(ROOT / "docs"), str(BUILT_SITE)]
     code = run(command, environment.variables(python))
-    say(f"Built {site / 'index.html'}." if code == 0 else "The site has errors.")
+    say(f"Built {BUILT_SITE / 'index.html'}." if code == 0 else "The site has errors.")
     return code
 
 

@@ -89,6 +89,7 @@ def test_an_unknown_benchmark_is_refused(monkeypatch, capsys):
     assert re.search(r"Could not run nothing: expected one of \w", capsys.readouterr().err)
 
 
+WORKFLOWS = ROOT / ".github" / "workflows"
 TREE = functools.cache(Tree)
 
 
@@ -123,6 +124,17 @@ def test_the_site_is_built_and_no_warning_passes(monkeypatch, capsys, code, said
     assert commands.main(["docs"]) == code
     assert calls[0][1:4] == ["-m", "sphinx", "-W"]
     assert said in capsys.readouterr().out
+    workflow = (WORKFLOWS / "docs.yml").read_text("utf-8")
+    assert calls[0][-1] == str(ROOT / re.findall(r"^ +path: (.+)$", workflow, re.M)[0])
+
+
+@pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: path.name)
+def test_a_workflow_calls_what_is_there(path):
+    text = path.read_text("utf-8").replace("${{ matrix.column }}", "newest")
+    for called in re.findall(r"python dev\.py ([^\n]+)", text):
+        assert callable(commands.parse(called.split()).action)
+    for name in re.findall(r"(?:run: |uses: \./|pytest )(\.?\w+/\S+)", text):
+        assert (ROOT / name).is_file(), name
 
 
 def test_what_changed_chooses_tests_and_says_what_is_left_out(ran, monkeypatch, capsys):
