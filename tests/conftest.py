@@ -15,7 +15,7 @@ import pytest
 
 from tests.devices import two_devices, two_workers  # noqa: F401 - fixtures
 from tests.patience import be_patient
-from tests.proving import figure, keep_results, name_promises  # noqa: F401 - a fixture
+from tests.proving import figure, keep_results, leave_out_others, name_promises  # noqa: F401
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
@@ -91,11 +91,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Long files come first, those that wait for servers and browsers between those that compute.
 
     Processes that run tests take files in this order. One alone keeps the order of its arguments.
     """
+    leave_out_others(config, items)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     files: dict[str, list[pytest.Item]] = {}

@@ -38,6 +38,22 @@ def name_promises(item: pytest.Item) -> None:
         item.user_properties.append(("promise", name))
 
 
+CHOSEN = os.environ.get("PASTNET_PROMISES", "").split()
+"""The rows to show, all where it is empty."""
+
+
+def leave_out_others(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects the tests of other rows than those that are to be shown."""
+    if CHOSEN:
+        left = [item for item in items if not {*_promised(item)} & {*CHOSEN}]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in {*left}]
+
+
+def _promised(item: pytest.Item) -> list[str]:
+    return [value for key, value in item.user_properties if key == "promise"]
+
+
 class Results:
     """Collects reports for tools/promises.py; what a run has shown stays if it is cut off."""
 
@@ -51,7 +67,7 @@ class Results:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told = report.user_properties
-        for promise in {value for key, value in told if key == "promise"}:
+        for promise in {value for key, value in told if key == "promise"} & {*(CHOSEN or NAMES)}:
             result = self._found.setdefault(
                 (promise, report.nodeid),
                 {"promise": promise, "test": report.nodeid, "outcome": "passed", "seconds": 0.0},

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from demo.__main__ import parser as demo_parser
+from tests.promises import NAMES as PROMISED
 from tools import (
     bench,
     browser,
@@ -23,6 +24,7 @@ from tools import (
     promises,
     prose,
     selection,
+    staleness,
 )
 from tools.reach import BLOCKED, NODE, Tree
 from tools.steps import ROOT, Failure, Steps, quiet, run, say
@@ -35,7 +37,9 @@ test       lint, then run every test; --fast: those that need neither TensorFlow
            none that need these; arguments after -- go to pytest, and only it runs
 lint       ruff, mypy --strict, import-linter, names, prose, tsc, Biome
 bundle     build the page into tb_pastnet/serve/static (--check: compare with the committed one)
-prove      run all tests of what is promised, print the table (--write: into docs/benchmarks, too)
+prove      run all tests of what is promised, or those of ROWs, and print what they showed (--stale:
+           of rows whose files changed since; --list: run nothing, print the state of each row;
+           --write: what was shown into docs/benchmarks, too)
 docs       build the site of the documentation into docs/_build/html
 mutants    put faults into the code, one at a time, and list those that no fast test notices
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
@@ -198,32 +202,71 @@ def test_changed(revision: str | None, options: Sequence[str], without: Collecti
 
 
 def prove(arguments: argparse.Namespace) -> int:
-    """Runs the tests of all promises, and reports their results and those of the tests before them.
+    """Runs the tests of promises, of all rows or of some, and reports what they showed.
 
     With arguments for pytest some tests are run again, and replace their results.
+    """
+    commit = promises.demand_commit() if arguments.write else ""
+    tree = Tree()
+    known = staleness.Staleness(staleness.reached_by_rows(tree))
+    kept, rows, code = promises.published(), promises.choose(arguments.rows), 0
+    if arguments.stale:
+        judged = promises.fresher(promises.rows(promises.load()), kept, known)
+        rows = [one.promise.name for one in judged if one.changed != 0]
+    if not arguments.list and (rows or not arguments.stale):
+        code = prove_rows(tree, rows, arguments.pytest)
+    ran = promises.rows(promises.load())
+    table = promises.fresher(ran, kept, known)
+    if arguments.list or arguments.stale:
+        say(promises.brief(table))
+    else:
+        say(promises.text([one for one in ran if one.promise.name in rows or not rows]))
+    if arguments.write:
+        promises.publish(table, commit)
+        promises.write()
+    return code
+
+
+def prove_rows(tree: Tree, rows: Collection[str], options: Sequence[str]) -> int:
+    """Runs the tests of rows, those that need the machine for themselves after the others.
+
+    Args:
+        tree: the repository.
+        rows: their names, none for all.
+        options: of pytest.
+
+    Returns:
+        The exit code of pytest.
     """
     session = Session.of_tests()
     session.with_browser()
     environment.bring("prove", session.python)
-    crowd = selection.processes(["tests"])
+    marked, name, files = "(prove or promise)", "tests", list[str]()
+    if rows:
+        of_rows = staleness.tests_of_rows(tree)
+        paths = {path for row in {*rows} - {staleness.VERSIONS} for path in of_rows[row]}
+        files = sorted(path.relative_to(ROOT).as_posix() for path in paths)
+        marked, name = "promise", f"rows-{time.time():.0f}"
+        session.env["PASTNET_PROMISES"] = " ".join(rows)
+    if staleness.VERSIONS in rows:
+        say("The row versions is shown by `python3 dev.py matrix`.")
+        if not files:
+            return 0
+    crowd = selection.processes(files or ["tests"])
     runs = {
-        "tests": ["-m", "(prove or promise) and not alone", *crowd],
-        "alone": ["-m", "alone"],
+        name: ["-m", f"{marked} and not alone", *crowd],
+        f"{name}-alone": ["-m", f"{marked} and alone"],
     }
-    if arguments.pytest:
-        runs = {f"again-{time.time():.0f}": ["-m", "prove or promise", *arguments.pytest]}
+    if options:
+        runs = {f"again-{time.time():.0f}": ["-m", marked, *options]}
     else:
-        promises.forget()
-    codes = []
-    for name, chosen in runs.items():
-        into = {**session.env, "PASTNET_RESULTS": str(promises.RESULTS / f"{name}.json")}
-        codes.append(run(session.pytest(*chosen), into))
-    table = promises.rows(promises.load())
-    say(promises.text(table))
-    if arguments.write:
-        promises.publish(table)
-        promises.write()
-    return max(codes)
+        promises.forget({*(rows or PROMISED)} - {staleness.VERSIONS})
+    code = 0
+    for into, chosen in runs.items():
+        env = {**session.env, "PASTNET_RESULTS": str(promises.RESULTS / f"{into}.json")}
+        ended = run(session.pytest(*chosen, *files), env)
+        code = max(code, ended if options or ended != NO_TESTS else 0)
+    return code
 
 
 def mutate(arguments: argparse.Namespace) -> int:
@@ -296,7 +339,12 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     for name, action in (("test", test), ("prove", prove), ("lint", lint), ("docs", docs)):
         commands.add_parser(name).set_defaults(action=action)
-    commands.choices["prove"].add_argument("--write", action="store_true")
+    command = commands.choices["prove"]
+    command.add_argument("--write", action="store_true", help="into docs/benchmarks, too")
+    some = command.add_mutually_exclusive_group()
+    some.add_argument("--list", action="store_true", help="run nothing, only print all rows")
+    some.add_argument("--stale", action="store_true", help="rows whose files changed since")
+    some.add_argument("rows", nargs="*", default=[], metavar="ROW", help="of tests/promises.py")
     command = commands.choices["test"]
     some = command.add_mutually_exclusive_group()
     some.add_argument("--fast", action="store_true", help="without TensorFlow and browser")

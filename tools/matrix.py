@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from tools import environment
 from tools.columns import COLUMNS, Column
-from tools.promises import RESULTS, VERSIONS
+from tools.promises import RESULTS
+from tools.staleness import VERSIONS
 from tools.steps import ROOT, Failure, quiet, say
 
 HOME = ROOT / ".venv-matrix"

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.promises import PROMISES, Promise
 from tools.columns import COLUMNS
-from tools.steps import ROOT, Failure
+from tools.staleness import VERSIONS, Staleness
+from tools.steps import ROOT, Failure, quiet
 
 RESULTS = ROOT / ".prove"
 PAGE = ROOT / "docs" / "benchmarks" / "promises.md"
 PUBLISHED = ROOT / "benchmarks" / "promises.json"
 """What the table in the page is made of, by promise."""
 BEGIN, END = "<!-- begin of the table -->", "<!-- end of the table -->"
-VERSIONS = "versions"
-"""The promise of `dev.py matrix`, a result a column."""
 
 PROVEN, SHORT, FAILED, PARTLY, UNSHOWN = "proven", "SHORT", "FAILED", "partly", "not run"
 
@@ -33,6 +34,7 @@ class Row(NamedTuple):
         figures: what was measured, and why something is short, failed or was skipped.
         seconds: how long the tests took.
         commits: that the tests ran at.
+        changed: how many files that decide about it differ since; None where nobody can know.
     """
 
     promise: Promise
@@ -41,16 +43,31 @@ class Row(NamedTuple):
     figures: list[str]
     seconds: float
     commits: list[str]
+    changed: int | None = None
+
+    @property
+    def state(self) -> str:
+        """Whether what was shown holds for the files as they are."""
+        if self.verdict == UNSHOWN:
+            return "never shown"
+        if self.changed is None:
+            return "unknown"
+        return f"stale: {self.changed} files changed" if self.changed else "fresh"
 
 
-def forget(folder: Path = RESULTS) -> None:
-    """Removes results but those of other versions, which `matrix` makes.
+def forget(names: Collection[str], folder: Path = RESULTS) -> None:
+    """Removes the results of some rows.
 
     Args:
-        folder: where `NAME.json` lie.
+        names: of the rows.
+        folder: where the files of results lie.
     """
     for path in folder.glob("*.json"):
-        if not path.name.startswith("matrix-"):
+        body, at = json.loads(path.read_text("utf-8")), path.stat().st_mtime_ns
+        body["results"] = [one for one in body["results"] if one["promise"] not in names]
+        path.write_text(json.dumps(body, indent=1, ensure_ascii=False), "utf-8")
+        os.utime(path, ns=(at, at))  # the newest result of a test counts
+        if not body["results"]:
             path.unlink()
 
 
@@ -75,6 +92,21 @@ def _left_out(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     left = [one.name for one in COLUMNS if one.name not in ran] if ran else []
     common = {"promise": VERSIONS, "outcome": "skipped", "seconds": 0.0}
     return [{**common, "test": name, "why": f"column {name} wasn't run"} for name in left]
+
+
+def choose(names: Sequence[str]) -> list[str]:
+    """The rows that the command line names.
+
+    Raises:
+        Failure: There is no such row.
+    """
+    known = [promise.name for promise in PROMISES]
+    if unknown := [name for name in names if name not in known]:
+        raise Failure(
+            f"Could not prove {', '.join(unknown)}: expected rows of {', '.join(known)}. "
+            "Name some of these, or none for all."
+        )
+    return list(names)
 
 
 def row(promise: Promise, results: Iterable[dict[str, Any]]) -> Row:
@@ -126,17 +158,63 @@ def text(table: Iterable[Row], width: int = 100) -> str:
     return "\n".join(lines)
 
 
-def publish(table: Iterable[Row], into: Path = PUBLISHED) -> None:
-    """Keeps what was shown; rows whose tests weren't run stay as they are.
+def published(file: Path = PUBLISHED) -> list[Row]:
+    """What is in the table, in the order of the promises.
 
     Args:
-        table: its rows.
-        into: the file of what was shown before.
+        file: what the table is made of.
+    """
+    kept = json.loads(file.read_text("utf-8"))["rows"]
+    none = {"verdict": UNSHOWN, "tests": "", "figures": [], "seconds": 0.0, "commits": []}
+    return [Row(promise, **kept.get(promise.name, none)) for promise in PROMISES]
+
+
+def fresher(ran: Sequence[Row], kept: Sequence[Row], staleness: Staleness) -> list[Row]:
+    """Of each row what was shown for files that are nearer to those of now, and how near.
+
+    Args:
+        ran: what the results in .prove show.
+        kept: what the table shows.
+        staleness: tells how much has changed.
+    """
+
+    def judged(one: Row) -> Row:
+        changed = staleness.changed(one.promise.name, one.commits)
+        return one._replace(changed=changed)
+
+    def distance(one: Row) -> tuple[bool, bool, int]:
+        return one.verdict == UNSHOWN, one.changed is None, one.changed or 0
+
+    return [min(map(judged, both), key=distance) for both in zip(ran, kept, strict=True)]
+
+
+def demand_commit() -> str:
+    """The commit that the files are of.
+
+    Raises:
+        Failure: They are of none.
+    """
+    commit = quiet(["git", "describe", "--always", "--dirty"])[1].strip()
+    if commit.endswith("-dirty"):
+        raise Failure(
+            f"Could not write the table: expected the files of a commit, got {commit}. "
+            "Commit, then call it again."
+        )
+    return commit
+
+
+def publish(table: Iterable[Row], commit: str, into: Path = PUBLISHED) -> None:
+    """Keeps what was shown.
+
+    Args:
+        table: its rows, as `fresher` judges them.
+        commit: that they are judged at.
+        into: the file that the table is made of.
 
     Raises:
         Failure: Something was shown of a state that no commit has.
     """
-    published = json.loads(into.read_text("utf-8"))
+    rows: dict[str, dict[str, Any]] = {}
     for one in table:
         if dirty := [name for name in one.commits if name.endswith("-dirty")]:
             raise Failure(
@@ -144,45 +222,78 @@ def publish(table: Iterable[Row], into: Path = PUBLISHED) -> None:
                 f"{one.promise.name} of {dirty[0]}. Commit, then call `python3 dev.py prove` again."
             )
         if one.verdict != UNSHOWN:
-            shown = {"verdict": one.verdict, "tests": one.tests}
-            published[one.promise.name] = shown | {"figures": one.figures, "of": one.commits}
-    into.write_text(f"{json.dumps(published, indent=1, ensure_ascii=False)}\n", "utf-8")
+            kept = one._asdict()
+            rows[kept.pop("promise").name] = kept
+    text = json.dumps({"commit": commit, "rows": rows}, indent=1, ensure_ascii=False)
+    into.write_text(f"{text}\n", "utf-8")
 
 
-def write(page: Path = PAGE, published: Path = PUBLISHED) -> None:
+def write(page: Path = PAGE, file: Path = PUBLISHED) -> None:
     """Puts the table into its page."""
-    page.write_text(filled(page.read_text("utf-8"), published), "utf-8")
+    page.write_text(filled(page.read_text("utf-8"), file), "utf-8")
 
 
-def filled(text: str, published: Path = PUBLISHED) -> str:
+def filled(text: str, file: Path = PUBLISHED) -> str:
     """The page with its table, between its two marks.
 
     Args:
         text: the page.
-        published: what the table is made of.
+        file: what the table is made of.
     """
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
-    table = markdown(json.loads(published.read_text("utf-8")))
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+    commit = json.loads(file.read_text("utf-8"))["commit"]
+    return f"{before}{BEGIN}\n\n{markdown(published(file), commit)}\n\n{END}{after}"
 
 
-def markdown(published: dict[str, Any]) -> str:
-    """The table for docs/benchmarks/promises.md."""
+def markdown(table: Sequence[Row], commit: str) -> str:
+    """The table for docs/benchmarks/promises.md, and below it each row in full.
+
+    Args:
+        table: its rows.
+        commit: that they were judged at.
+    """
+    fresh = sum(one.state == "fresh" for one in table)
     lines = [
-        "| what happens | bar | verdict | tests | figures | of |",
+        f"At commit {commit}, {fresh} of {len(table)} rows are fresh.\n",
+        "| row | verdict | tests | time | shown at | since then |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    unshown = {"verdict": UNSHOWN, "tests": "", "figures": [], "of": []}
-    for promise in PROMISES:
-        one = published.get(promise.name, unshown)
-        cells = (
-            f"**{promise.name}**: {promise.scenario}",
-            promise.bar,
-            one["verdict"],
-            one["tests"],
-            "; ".join(one["figures"]),
-            ", ".join(one["of"]),
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    for one in table:
+        name, commits = one.promise.name, ", ".join(one.commits)
+        cells = (f"[{name}](#{name})", one.verdict, one.tests, lasted(one), commits, one.state)
+        lines.append(f"| {' | '.join(cells)} |")
+    for one in table:
+        told = [
+            f"\n### {one.promise.name}\n",
+            *map(_plain, (one.promise.scenario, one.promise.bar)),
+        ]
+        lines += [told[0], f"{told[1]}.\n", f"Bar: {told[2]}."]
+        lines += ["", *(f"- {_plain(figure)}" for figure in one.figures)] if one.figures else []
     return "\n".join(lines)
+
+
+def lasted(one: Row) -> str:
+    """How long the tests of a row took, one after the other; "" where nobody measured it."""
+    if not one.seconds:
+        return ""
+    return f"{one.seconds:.0f} s" if one.seconds < 120 else f"{one.seconds / 60:.0f} min"
+
+
+def _plain(text: str) -> str:
+    """What Markdown shows as it is."""
+    return re.sub(r"([_*<`\\])", r"\\\1", text)
+
+
+def brief(table: Iterable[Row]) -> str:
+    """A line a row, for a terminal.
+
+    Args:
+        table: its rows.
+    """
+    lines = [
+        f"{one.promise.name:20} {one.verdict:8} {one.tests:12} {lasted(one):8} "
+        f"{','.join(one.commits):24} {one.state}"
+        for one in table
+    ]
+    return "\n".join(line.rstrip() for line in lines)

@@ -139,7 +139,7 @@ def mentions(source: str, *, fixtures: bool = False, programs: bool = True) -> M
 
 
 def _examples(tree: ast.Module) -> Mentions | None:
-    texts = [_bare_text(node) for node in ast.walk(tree)]
+    texts = [bare_text(node) for node in ast.walk(tree)]
     examples = [text for text in texts if ">>>" in text]
     if not examples:
         return None
@@ -149,7 +149,7 @@ def _examples(tree: ast.Module) -> Mentions | None:
     return told
 
 
-def _bare_text(node: ast.AST) -> str:
+def bare_text(node: ast.AST) -> str:
     """A string that stands alone, as docstrings do; "" of all else."""
     value = getattr(node.value, "value", None) if isinstance(node, ast.Expr) else None
     return value if isinstance(value, str) else ""
@@ -213,7 +213,7 @@ def _is_silent(node: ast.AST) -> bool:
         return _name(node.test).endswith("TYPE_CHECKING")
     if isinstance(node, ast.Assign):
         return _name(node.targets[0]) == LAZY
-    return bool(_bare_text(node))
+    return bool(bare_text(node))
 
 
 def _lazy_names(tree: ast.Module) -> dict[str, str]:
