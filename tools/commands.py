@@ -243,7 +243,7 @@ def prove_rows(tree: Tree, rows: Collection[str], options: Sequence[str]) -> int
     environment.bring("prove", session.python)
     marked, name, files = "(prove or promise)", "tests", list[str]()
     if rows:
-        of_rows = staleness.tests_of_rows(tree)
+        of_rows = staleness.files_of_rows(tree)
         paths = {path for row in {*rows} - {staleness.VERSIONS} for path in of_rows[row]}
         files = sorted(path.relative_to(ROOT).as_posix() for path in paths)
         marked, name = "promise", f"rows-{time.time():.0f}"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -54,29 +53,56 @@ def test_the_terminal_says_it_in_full():
     ]
 
 
-def test_what_was_shown_is_published_and_other_rows_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(promises, "PROMISES", (HERE, OTHER))
-    page, published = tmp_path / "page.md", tmp_path / "promises.json"
+NEVER = Promise("ends", "it ends", "no deadlock")
+
+
+class Changed:
+    """How many files have changed since some commits, for every row."""
+
+    def __init__(self, **since):
+        self._since = since
+
+    def changed(self, row, commits):
+        return max((self._since[commit] for commit in commits), default=None)
+
+
+def test_what_was_shown_is_published_and_the_fresher_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(promises, "PROMISES", (HERE, OTHER, NEVER))
+    page, file = tmp_path / "page.md", tmp_path / "promises.json"
     page.write_text(f"before\n{promises.BEGIN}\nold\n{promises.END}\nafter\n", "utf-8")
-    kept = {"verdict": "proven", "tests": "2 of 2", "figures": ["a", "b"], "of": ["abc"]}
-    published.write_text(json.dumps({"soak": kept, "kill_9": kept}))
-    shown = promises.row(HERE, [result(figures=["1 of 2"], commit="def")])
-    promises.publish([shown, promises.row(OTHER, [])], published)
+    kept = {"verdict": "SHORT", "tests": "2 of 2", "figures": ["a_b", "<c>"], "seconds": 180}
+    rows = {name: {**kept, "commits": ["old"]} for name in ("soak", "kill_9")}
+    file.write_text(json.dumps({"commit": "before", "rows": rows}))
+    told = [result(figures=["1 of 2"], commit="new"), result(promise="soak", commit="older")]
+    table = promises.fresher(
+        promises.rows(told), promises.published(file), Changed(new=0, old=3, older=4)
+    )
+    promises.publish(table, "now", file)
     for _ in range(2):
-        promises.write(page, published)
+        promises.write(page, file)
     text = page.read_text("utf-8")
-    assert text.startswith(f"before\n{promises.BEGIN}\n\n| what")
-    assert text.endswith(f" |\n\n{promises.END}\nafter\n")
-    assert text.splitlines()[5:7] == [
-        "| **kill_9**: it is killed | nothing \\| is lost | proven | 1 of 1 | 1 of 2 | def |",
-        "| **soak**: it is read for long | quick | proven | 2 of 2 | a; b | abc |",
+    assert text.startswith(
+        f"before\n{promises.BEGIN}\n\nAt commit now, 1 of 3 rows are fresh.\n\n|"
+    )
+    assert text.endswith(f"\n\n{promises.END}\nafter\n")
+    assert text.splitlines()[7:-3] == [
+        "| [kill_9](#kill_9) | proven | 1 of 1 | 2 s | new | fresh |",
+        "| [soak](#soak) | SHORT | 2 of 2 | 3 min | old | stale: 3 files changed |",
+        "| [ends](#ends) | not run |  |  |  | never shown |",
+        *("", "### kill_9", "", "it is killed.", "", "Bar: nothing | is lost.", "", "- 1 of 2"),
+        *("", "### soak", "", "it is read for long.", "", "Bar: quick."),
+        *("", "- a\\_b", "- \\<c>"),
+        *("", "### ends", "", "it ends.", "", "Bar: no deadlock."),
+    ]
+    assert [line.split() for line in promises.brief(table).splitlines()][1] == [
+        *("soak", "SHORT", "2", "of", "2", "3", "min", "old", "stale:", "3", "files", "changed"),
     ]
 
 
-def test_a_row_that_was_never_run_says_so(monkeypatch):
-    monkeypatch.setattr(promises, "PROMISES", (OTHER,))
-    row = "| **soak**: it is read for long | quick | not run |  |  |  |"
-    assert promises.markdown({}).splitlines()[2:] == [row]
+def test_what_nobody_can_know_is_no_fresh_row():
+    row = promises.row(HERE, [result(commit="gone")])
+    (judged,) = promises.fresher([row], [promises.row(HERE, [])], Changed(gone=None))
+    assert (judged.state, judged.verdict) == ("unknown", "proven")
 
 
 def test_results_of_no_commit_are_refused(tmp_path):
@@ -84,19 +110,29 @@ def test_results_of_no_commit_are_refused(tmp_path):
     published.write_text("{}")
     row = promises.row(HERE, [result(commit="abc-dirty")])
     with pytest.raises(Failure, match="got those of kill_9 of abc-dirty. Commit, then call"):
-        promises.publish([row], published)
+        promises.publish([row], "abc", published)
     assert published.read_text() == "{}"
+
+
+def test_a_row_that_is_not_promised_cannot_be_proven():
+    assert promises.choose(["soak", "ends"]) == ["soak", "ends"]
+    with pytest.raises(
+        Failure, match=r"Could not prove soap: expected rows of kill_9, .*read_back"
+    ):
+        promises.choose(["ends", "soap"])
 
 
 def test_the_page_is_what_the_published_rows_make():
     text = promises.PAGE.read_text("utf-8")
     assert promises.filled(text) == text
+    kept = json.loads(promises.PUBLISHED.read_text("utf-8"))["rows"]
+    assert kept.keys() <= {one.name for one in PROMISES}
     assert "-dirty" not in promises.PUBLISHED.read_text("utf-8")
 
 
-def test_the_newest_result_of_a_test_counts_and_a_whole_run_begins_anew(tmp_path):
-    def keep(name, commit, outcome, at):
-        result = {"promise": "kill_9", "test": "t", "outcome": outcome, "seconds": 1.0}
+def test_the_newest_result_of_a_test_counts_and_a_row_begins_anew(tmp_path):
+    def keep(name, commit, outcome, at, promise="kill_9"):
+        result = {"promise": promise, "test": "t", "outcome": outcome, "seconds": 1.0}
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps({"commit": commit, "results": [result]}))
         os.utime(path, (at, at))
@@ -106,9 +142,9 @@ def test_the_newest_result_of_a_test_counts_and_a_whole_run_begins_anew(tmp_path
     keep("again-0", "middle", "failed", 2)
     (newest,) = promises.load(tmp_path)
     assert (newest["outcome"], newest["commit"]) == ("passed", "new")
-    keep("matrix-oldest", "old", "passed", 1)
-    promises.forget(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["matrix-oldest.json"]
+    keep("rows", "old", "passed", 1, "soak")
+    promises.forget({"kill_9", "ends"}, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.json"]
 
 
 def test_columns_of_the_matrix_that_were_not_run_are_told(tmp_path):
@@ -128,15 +164,9 @@ def test_columns_of_the_matrix_that_were_not_run_are_told(tmp_path):
     assert keep(*names) == ("proven", f"{len(names)} of {len(names)}", [])
 
 
-def test_every_row_has_a_name_of_its_own_and_a_test():
+def test_every_row_has_a_name_of_its_own():
     names = [promise.name for promise in PROMISES]
     assert len(set(names)) == len(names)
-    files = set((promises.ROOT / "tests").rglob("test_*.py")) - {Path(__file__)}
-    files.discard(promises.ROOT / "tests/contract/test_proving.py")  # its tests are made up
-    sources = "".join(path.read_text("utf-8") for path in files)
-    # Versions are tried by a command, which writes results as tests do.
-    missing = [name for name in names if f'promise("{name}")' not in sources]
-    assert missing == ["versions"]
 
 
 def test_the_page_has_both_marks():
