@@ -15,6 +15,7 @@ from tests.proving import figure
 
 pytest_configure = proving.keep_results
 pytest_itemcollected = proving.name_promises
+pytest_collection_modifyitems = proving.leave_out_others
 """
 
 PROGRAM = """
@@ -61,6 +62,19 @@ def test_what_tests_show_is_kept(tmp_path):
         "partly",
         "not run",
     )
+
+
+def test_of_chosen_rows_no_other_test_runs_and_no_other_row_is_shown(tmp_path, monkeypatch):
+    more = (
+        '@pytest.mark.promise("soak")\n@pytest.mark.promise("ends")\ndef test_both():\n    pass\n'
+    )
+    (tmp_path / "test_some.py").write_text(f"{PROGRAM}\n{more}")
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    monkeypatch.setenv("PASTNET_PROMISES", "ends kill_9")
+    done = run(tmp_path, tmp_path / "results" / "rows.json", "-n", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = {(one["promise"], one["test"][14:]) for one in promises.load(tmp_path / "results")}
+    assert shown == {("ends", "test_both"), ("kill_9", "test_skipped")}
 
 
 def test_what_was_shown_stays_where_a_run_is_cut_off(tmp_path):

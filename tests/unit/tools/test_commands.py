@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import sys
 from pathlib import Path
@@ -104,6 +105,57 @@ def ran(monkeypatch):
     monkeypatch.setattr(commands, "page_steps", lambda *_: calls.append(["page"]))
     monkeypatch.setattr(commands, "Tree", TREE)
     return calls
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Where results lie, and rows that are all stale but `soak`."""
+    monkeypatch.setattr(commands.promises, "RESULTS", tmp_path)
+    forgotten = commands.promises.forget
+    monkeypatch.setattr(commands.promises, "forget", lambda names: forgotten(names, tmp_path))
+    monkeypatch.setattr(commands.promises, "load", list)
+
+    def changed(self, row, commits):
+        return int(row != "soak")
+
+    monkeypatch.setattr(commands.staleness.Staleness, "changed", changed)
+    return tmp_path
+
+
+def test_prove_runs_the_files_of_chosen_rows_and_first_those_that_need_no_quiet(ran, results):
+    (results / "tests.json").write_text(
+        json.dumps({"results": [{"promise": "soak"}, {"promise": "ends"}], "commit": "abc"})
+    )
+    assert commands.main(["prove", "deleted_logdir", "soak"]) == 0
+    crowd, alone = ran[-2:]
+    assert "promise and not alone" in crowd
+    assert "promise and alone" in alone
+    for command in (crowd, alone):
+        assert command[-2:] == ["tests/fault/test_full_disk.py", "tests/soak/test_soak.py"]
+    kept = json.loads((results / "tests.json").read_text())["results"]
+    assert kept == [{"promise": "ends"}]
+
+
+@pytest.mark.parametrize(
+    ("argv", "chosen"),
+    [
+        (["--list"], []),
+        (["versions"], []),
+        (["soak", "--", "-x"], ["promise"]),
+        ([], ["(prove or promise) and not alone", "(prove or promise) and alone"]),
+    ],
+)
+def test_prove_runs_what_it_is_told_to(ran, results, argv, chosen):
+    assert commands.main(["prove", *argv]) == 0
+    calls = [command for command in ran if "pytest" in command]
+    assert [command[command.index("-m", 3) + 1] for command in calls] == chosen
+
+
+def test_prove_runs_rows_that_are_stale(ran, results, capsys):
+    assert commands.main(["prove", "--stale"]) == 0
+    assert "tests/fault/test_full_disk.py" in ran[-1]
+    assert "tests/soak/test_soak.py" not in ran[-1]
+    assert "`python3 dev.py matrix`" in capsys.readouterr().out
 
 
 def test_the_fast_tests_bring_no_browser(ran, capsys):

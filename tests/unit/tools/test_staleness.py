@@ -8,7 +8,7 @@ import pytest
 
 from tests.promises import NAMES
 from tools.reach import Tree
-from tools.staleness import Staleness, reached_by_rows, files_of_rows
+from tools.staleness import Staleness, files_of_rows, reached_by_rows
 
 PROMISED = "import pytest\n{}\n@pytest.mark.promise({!r})\ndef test_it(): pass\n"
 FILES = {
