@@ -16,7 +16,7 @@ def installed(*packages: str) -> bool:
     """Whether all of some packages are there, without importing any."""
     try:
         return all(find_spec(name) for name in packages)
-    except ValueError:  # what a test puts in the place of a package may have no spec
+    except ValueError:  # what a test replaces a package with may have no spec
         return True
 
 
