@@ -98,5 +98,4 @@ def _resident() -> float:
 
 def _waiting(recorder: pastnet.Recorder) -> int:
     """Records that the training thread has handed over, and the other hasn't taken."""
-    sink = recorder._sink  # there is no public word for it: nobody needs to know but us
-    return 0 if sink is None else sink._queue.qsize()
+    return len(recorder._sink._items)  # there is no public word for it: nobody else needs it

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from unittest import mock
 
-from tb_pastnet.record.sink import Sink
+from tb_pastnet.record.sink import FlushMarker, Sink
 
 PATIENCE = 120.0
 CHOSEN = (0.001, 1.0)
@@ -34,14 +34,14 @@ def be_patient() -> None:
 
 
 @contextlib.contextmanager
-def waiting() -> Iterator[list[float | None]]:
-    """How long this thread is ready to wait for another meanwhile, each time that it does."""
-    thread, limits, wait = threading.get_ident(), [], threading.Condition.wait
+def waiting() -> Iterator[list[float]]:
+    """How long this thread is ready to wait for a sink meanwhile, each time that it does."""
+    thread, limits, wait = threading.get_ident(), [], Sink._await
 
-    def told(self: threading.Condition, timeout: float | None = None) -> bool:
+    def told(self: Sink, marker: FlushMarker, timeout: float) -> bool:
         if threading.get_ident() == thread:
             limits.append(timeout)
-        return wait(self, timeout)
+        return wait(self, marker, timeout)
 
-    with mock.patch.object(threading.Condition, "wait", told):
+    with mock.patch.object(Sink, "_await", told):
         yield limits

@@ -52,6 +52,11 @@ def together(actions: Sequence[Callable[[], Result]]) -> list[Result]:
     return [result for _, result, _ in results]
 
 
+def start_helpers() -> None:
+    """Starts the threads of `together` now: in a signal handler, starting one may wait for ever."""
+    _helpers.start(processors() - 1)
+
+
 class _Helpers:
     """Threads that run work for the life of the process.
 
@@ -62,11 +67,15 @@ class _Helpers:
         self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._count = 0
 
-    def ask(self, work: Callable[[], None], times: int) -> None:
-        """Runs the same work on several threads."""
-        while self._count < times:
+    def start(self, count: int) -> None:
+        """Starts threads, up to a number of them."""
+        while self._count < count:
             self._count += 1
             Thread(target=self._serve, name="pastnet-measure", daemon=True).start()
+
+    def ask(self, work: Callable[[], None], times: int) -> None:
+        """Runs the same work on several threads."""
+        self.start(times)
         for _ in range(times):
             self._asked.put(work)
 

@@ -40,9 +40,11 @@ class Timeline:
     wall_times: Floats = field(default_factory=lambda: np.zeros(0))
     # float64 (records,), NaN where unknown, or if several are in use
     learning_rates: Floats = field(default_factory=lambda: np.zeros(0))
-    offered: int = 0  # sequence numbers used so far in this lineage
+    # sequence numbers used so far in this lineage, and records of earlier ones that were lost
+    # before an account of these could be written
+    offered: int = 0
     thinned: int = 0  # of these, left out by the thinning rule
-    dropped: int = 0  # of these, not written because the disk was too slow
+    dropped: int = 0  # of these, not written
     closed: bool = False  # whether training ended normally here, as far as the writer knew
     # what went wrong and how often, since the lineage began
     notes: dict[str, int] = field(default_factory=dict)

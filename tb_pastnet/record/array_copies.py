@@ -25,7 +25,7 @@ from tb_pastnet.core.memory_layout import (
     layout_of,
     united,
 )
-from tb_pastnet.core.parallel import processors, together
+from tb_pastnet.core.parallel import processors, start_helpers, together
 from tb_pastnet.core.statistics import VALUE_ROWS
 
 _PIECE = 1 << 18
@@ -71,6 +71,9 @@ class ArrayCopies:
             ),
             key=lambda cut: -_size(self._layouts[cut[0]], cut[1]),
         )
+        self._large = len(self._cuts) > len(self._axes)
+        if self._large:
+            start_helpers()
         self._past = [value.copy() for value in self._values()]
 
     def take(self) -> None:
@@ -110,8 +113,7 @@ class ArrayCopies:
 
     def _each(self, action: Callable[[int, Cut], Result]) -> list[Result]:
         actions = [partial(action, *cut) for cut in self._cuts]
-        large = len(self._cuts) > len(self._axes)
-        return together(actions) if large else [action() for action in actions]
+        return together(actions) if self._large else [action() for action in actions]
 
 
 def _parts(layout: MemoryLayout) -> int:

@@ -90,6 +90,7 @@ class Batch:
     Attributes:
         changes: of masks, and violations; they are written with the records, or by themselves.
         packed: records that were packed and are written.
+        carried: records of earlier lineages that were lost, and are in none of their accounts.
     """
 
     def __init__(
@@ -114,13 +115,19 @@ class Batch:
         self._seen = 0
         self._by_rule = 0
         self._by_budget = 0
+        self._accounted = 0
         self.changes = Changes(lineage)
-        self.packed = 0
+        self.packed = self.carried = 0
 
     @property
     def thinned(self) -> int:
         """Records left out so far, by the thinning rule and by a budget."""
         return self._by_rule + self._by_budget
+
+    @property
+    def unaccounted(self) -> int:
+        """Records that were due, but are in no account that is written."""
+        return self._seen + self.carried - self._accounted
 
     @property
     def full(self) -> bool:
@@ -184,6 +191,7 @@ class Batch:
         self.changes.done()
         if group.messages[-1].tag == TAG_TIMELINE:
             self._timeline_step = group.messages[-1].step
+            self._accounted = self._seen + self.carried
         self.packed += group.records
         self._pending = []
 
@@ -198,9 +206,9 @@ class Batch:
         """The timeline of records, and at its end the account: in a store, many may have waited."""
         last = max(0, len(records) - 1) // limits.MAX_RECORDS * limits.MAX_RECORDS
         account = {
-            "offered": self._seen,
+            "offered": self.carried + self._seen,
             "thinned": self.thinned,
-            "dropped": self._seen - self.packed - len(records) - self.thinned,
+            "dropped": self.carried + self._seen - self.packed - len(records) - self.thinned,
             "closed": closed,
             "notes": dict(notes),
         }

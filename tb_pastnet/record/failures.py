@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -37,22 +37,59 @@ class Failures:
 
     def add(self, text: str, error: BaseException | None = None) -> None:
         """Counts a failure by text and error, and logs the first of its kind. It never raises."""
+        line = self.count(text, error)
+        if line is not None:
+            self.log(line)
+
+    def count(self, text: str, error: BaseException | None = None) -> str | None:
+        """Counts a failure by text and error; returns what is to be logged, None if it was."""
         if error is not None:
             kind, text = f"{text}: {type(error).__name__}: ", f"{text}: {reason_of(error)}"
             alike = [each for each in self.counts() if each.startswith(kind)]
             text = text if text in alike or len(alike) < _MOST else f"{kind}other reasons"
         count = self._counts.get(text, 0)
         self._counts[text] = count + 1
-        if count == 0:
-            # The user's own handlers may raise.
-            with suppress(Exception):
-                LOGGER.warning(
-                    "%s. Training continues; repeats are only counted.", text.rstrip(".")
-                )
+        return None if count else text
 
-    def counts(self, earlier: Mapping[str, int] | None = None) -> dict[str, int]:
-        """A copy of what was counted, by text, without `earlier` counts."""
-        return dict(Counter(self._counts) - Counter(earlier))
+    @staticmethod
+    def log(text: str) -> None:
+        """Logs a failure."""
+        # The user's own handlers may raise.
+        with suppress(Exception):
+            LOGGER.warning("%s. Training continues; repeats are only counted.", text.rstrip("."))
+
+    def counts(self) -> dict[str, int]:
+        """A copy of what was counted, by text."""
+        return dict(self._counts)
+
+
+class DeferredFailures:
+    """Counts failures at once, and logs them when asked.
+
+    The writing thread must not log while it holds the sink's lock: a signal handler may have
+    interrupted the training thread within `logging`, and wait for what is written.
+    """
+
+    def __init__(self, failures: Failures) -> None:
+        self._failures = failures
+        self._texts: deque[str] = deque()
+
+    def add(self, text: str, error: BaseException | None = None) -> None:
+        """Counts a failure by text and error. It never raises."""
+        first = self._failures.count(text, error)
+        if first is not None:
+            self._texts.append(first)
+
+    def counts(self) -> dict[str, int]:
+        """See `Failures`."""
+        return self._failures.counts()
+
+    def log(self) -> None:
+        """Logs what was counted since, each kind once."""
+        # Two threads may do so at once: each takes what the other hasn't.
+        with suppress(IndexError):
+            while True:
+                self._failures.log(self._texts.popleft())
 
 
 def noted(text: str, otherwise: Any = None) -> Callable[[Method], Method]:

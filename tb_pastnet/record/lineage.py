@@ -30,6 +30,7 @@ from tb_pastnet.format.limits import MAX_GROUPS
 from tb_pastnet.format.tags import DESCRIPTIONS, TAG_DESCRIPTION, RunName, lineage_directory
 from tb_pastnet.record.batch import Batch, spans_of
 from tb_pastnet.record.failures import LOGGER, Failures
+from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.messages import Message, read_messages
 from tb_pastnet.record.run_lock import RunLock
@@ -77,7 +78,6 @@ class Lineage:
         self._recorded = recorded
         self._segments = self._new_segments()
         self._earlier: EarlierRuns | None = None
-        self._failed: Mapping[str, int] | None = None
         self.groups: Mapping[str, Collection[str]] = {}
 
     @classmethod
@@ -106,9 +106,12 @@ class Lineage:
     def next(self) -> Lineage:
         """The next lineage, when training starts again."""
         run = RunName(self.run.run, self.run.ordinal + 1, secrets.randbits(32) or 1)
-        following = Lineage(run, self.lock, self._recorded)
-        following._failed = self._recorded.failures.counts()
-        return following
+        return Lineage(run, self.lock, self._recorded)
+
+    @property
+    def exit_seconds(self) -> float:
+        """How long the program waits at its end for unwritten records."""
+        return self._segments.exit_seconds
 
     def _settle(self, origin: str, *, resumes: bool) -> None:
         """Moves to the run that it belongs to, if only now that turns out to be another one."""
@@ -132,9 +135,9 @@ class Lineage:
     def _new_segments(self) -> Segments:
         return segments_in(_directory(self.run), time.time(), self._recorded.exit_timeout)
 
-    def sink(self, *, resumed: bool) -> Sink:
-        """Makes the sink; `resumed` has the origin of the lineage before it, if there is one."""
-        source, schedule, tracker, failures, probe, _ = self._recorded
+    def begin(self, sink: Sink, *, resumed: bool) -> None:
+        """Lets a sink write it; `resumed` has the origin of the lineage before it, if any."""
+        source, schedule, tracker, _, probe, _ = self._recorded
         self.groups = source.rate_groups()
         if len(self.groups) > MAX_GROUPS:
             failures.add(
@@ -144,8 +147,8 @@ class Lineage:
         self._settle(tracker.origin, resumes=resumed)
         run, packages, template = self.run, source.packages, self._template()
 
-        # On the writer thread, because it reads files. Neither the lineage nor the network is held:
-        # a sink that isn't closed ends with the lineage.
+        # On the writing thread, because it reads files. Neither the lineage nor the network is
+        # held: a sink that isn't closed ends with the Recorder.
         @cache
         def description(first_step: int) -> Description:
             return replace(
@@ -165,11 +168,10 @@ class Lineage:
 
         batch = Batch(spans_of(source.network.weights), run.lineage, probe=probe)
         totals = schedule.timer.totals
-        sink = Sink(self._segments, batch, describe, failures, totals, earlier=self._failed)
-        weakref.finalize(self, sink.end, float("inf")).atexit = False
+        parts = self._segments, batch, describe, totals, sink.deferred
+        sink.begin(LineageWriter(*parts))
         # One that resumes has the origin of those before it.
         _WRITING[run] = weakref.ref(sink), "" if resumed else template.origin
-        return sink
 
     def _template(self) -> Description:
         """The description without what only the writer thread knows."""

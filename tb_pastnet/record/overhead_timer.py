@@ -36,9 +36,19 @@ class OverheadTotals:
         training = outside + rest + records + copies + masks + probe
         return Overhead(self.steps, training, records, copies, masks, probe, rest, writer, size)
 
-    def event(self, lineage: int, step: int, wall_time: float, written: int) -> bytes:
-        """The framed event of all so far, for the thread that writes `written` other bytes."""
-        cost = self.overhead(writer=time.thread_time(), size=written)
+    def event(
+        self, lineage: int, step: int, wall_time: float, written: int, writer: float
+    ) -> bytes:
+        """Encodes the totals as a framed event.
+
+        Args:
+            lineage: that it belongs to.
+            step: of the event.
+            wall_time: of the event.
+            written: the log's size so far, without it.
+            writer: processor seconds of writing so far.
+        """
+        cost = self.overhead(writer=writer, size=written)
         event = b""
         while True:
             # It counts its own bytes, and grows with them: this ends.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
+import weakref
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.batch import Record
+from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -91,14 +93,17 @@ class Recording:
         check_log(log)
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
-        self._sink: Sink | None = None
-        self._closed = self._complete = self._went_back = self._said = False
+        self._guard = CallGuard()
+        self._begun = self._closed = self._complete = self._refused = False
+        self._went_back = self._said = False
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
             timeout = check_exit_timeout(exit_timeout)
             recorded = Recorded(source, schedule, tracker, failures, probe, timeout)
             self._lineage = Lineage.first(logdir, recorded)
+            self._sink = Sink(failures, self._lineage.exit_seconds)
+            weakref.finalize(self, self._sink.end, float("inf")).atexit = False
 
     @property
     def notes(self) -> Failures:
@@ -143,9 +148,11 @@ class Recording:
         """
         self.follow(step)
 
+    @guarded("Could not make a record")
     def follow(self, step: int) -> None:
         """What `record` does, for callers that time it themselves: the callback at each step."""
         if self._closed:
+            self._refused = True
             self._failures.add("Could not make a record: the Recorder is closed, make a new one")
         if self._idle:
             return
@@ -160,6 +167,7 @@ class Recording:
             self._observe(quick=True)
 
     @metered("Could not look at held weights")
+    @guarded("Could not look at held weights")
     def observe(self) -> None:
         """Looks at `trainable` flags before an update, in case they changed since the last one.
 
@@ -176,12 +184,14 @@ class Recording:
         self._schedule.expect_end(int(step))
 
     @metered("Could not copy the past values")
+    @guarded("Could not copy the past values")
     def sync(self) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it after each."""
         if not self._idle:
             self._copy(self._schedule.sync())
 
     @metered("Could not begin a new lineage")
+    @guarded("Could not begin a new lineage")
     def restart(self, initial_step: int) -> None:
         """Starts a new lineage because training starts again, or goes back to a checkpoint.
 
@@ -193,53 +203,65 @@ class Recording:
 
     @metered("Could not write records", otherwise=False)
     def flush(self, timeout: float = 5.0, *, closed: bool = False) -> bool:
-        """Waits until all records so far are written.
+        """Waits until all records so far are written, those before a restart included.
+
+        A signal handler may call it, even in the middle of `record`.
 
         Args:
             timeout: seconds to wait at most.
             closed: whether training ends here, as far as is known; the log may still continue.
 
         Returns:
-            True if they are: then they are safe from kill -9; also True in a worker that doesn't
-            write. False if some aren't written yet (these are tried again) or were dropped since
-            the last flush (these are counted). After `close`, whether all was written by then.
+            True if they are: then they are safe from kill -9. That covers each record whose call
+            had returned. Also True in a worker that doesn't write. False if some aren't written yet
+            (these are tried again) or were dropped since the last flush (these are counted). After
+            `close`, whether all was written by then, and nothing was to be recorded since.
         """
         if self._idle:
-            return self._complete or not self._writes
-        if closed:
-            self._audit_end()
-        self._tell_late()
-        if closed:
-            self._timer.rest()
-        written = True if self._sink is None else self._sink.flush(timeout, closed=closed)
+            return (self._complete and not self._refused) or not self._writes
+        with self._guard.trying() as alone:
+            if alone:
+                self._tell_rest(closed=closed)
+        written = self._sink.flush(timeout, closed=closed, within=not alone)
         if closed:
             # Until more is recorded, another process may continue the run.
             self._lineage.lock.release()
             self._say_nothing_recorded()
         return written
 
+    @noted("Could not hand over what is left")
+    def _tell_rest(self, *, closed: bool) -> None:
+        if closed:
+            self._audit_end()
+        self._tell_late()
+        if closed:
+            self._timer.rest()
+
     @metered("Could not close the log")
     def close(self, timeout: float | None = None) -> None:
         """Writes waiting records and the final account. Also runs when the program ends.
+
+        A signal handler may call it, even in the middle of `record`.
 
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
         """
         if self._idle:
             return
-        self._tell_late()
-        self._closed = True
-        if self._sink is None:
-            self._lineage.close()
-            self._complete = True
-        else:
-            self._complete = self._sink.close(timeout)
+        with self._guard.trying() as alone:
+            if alone:
+                self._tell_late()
+            self._closed = True
+        self._complete = self._sink.close(timeout)
+        if self._begun:
             self._say_nothing_recorded()
             LOGGER.info("%s", self.summary)
+        else:
+            self._lineage.close()
         self._lineage.lock.release()
 
     def _say_nothing_recorded(self) -> None:
-        if self._sink is not None and not (self.records or self._said):
+        if self._begun and not (self.records or self._said):
             self._said = True
             LOGGER.warning("%s", self.summary)
 
@@ -250,7 +272,7 @@ class Recording:
         self.close()
 
     def _advance(self, step: int) -> None:
-        if self._sink is not None and self._schedule.passes(step):
+        if self._begun and self._schedule.passes(step):
             self._timer.totals.steps += 1
             self._tell_masks(self._sink, step)
             return
@@ -261,9 +283,9 @@ class Recording:
                 LOGGER.warning(_WENT_BACK, step, self._schedule.last)
             self._restart(step)
             return
-        if self._sink is None:
+        if not self._begun:
             start = self._schedule.last
-            self._sink = self._lineage.sink(resumed=(step - 1 if start is None else start) > 0)
+            self._begin(resumed=(step - 1 if start is None else start) > 0)
         self._timer.totals.steps += 1
         action = self._schedule.advance(step)
         try:
@@ -277,6 +299,10 @@ class Recording:
             # Even if no record could be made: the next one needs its past.
             if action.copy is not None and not self._schedule.knows(action.copy):
                 self._copy(action.copy)
+
+    def _begin(self, *, resumed: bool) -> None:
+        self._lineage.begin(self._sink, resumed=resumed)
+        self._begun = True
 
     def _record(self, sink: Sink, step: int, action: Action) -> None:
         self._lineage.lock.take()
@@ -294,6 +320,9 @@ class Recording:
                 self._schedule.copied(action.compare)
             if sink.offer(record):
                 self.records += 1
+            elif self._closed:
+                self._refused = True
+                self._failures.add("Could not make a record: the Recorder was closed meanwhile")
             else:
                 self._failures.add("Could not keep up with the records: the queue was full")
         finally:
@@ -367,7 +396,7 @@ class Recording:
 
     def _audit_end(self) -> None:
         """Finds what moved after the last record, for example by averages written at the end."""
-        if self._sink is not None and self._schedule.last is not None:
+        if self._begun and self._schedule.last is not None:
             self._tell_violations(self._sink, self._schedule.last)
             self._source.release()
 
@@ -375,19 +404,17 @@ class Recording:
     def _tell_late(self) -> None:
         """Writes the rest: masks that changed after the last step are in force from the next."""
         step = self._schedule.last
-        if self._sink is not None and step is not None:
+        if self._begun and step is not None:
             self._tracker.hand_late_violations(self._sink, step)
             self._tell_masks(self._sink, step + 1, due=True)
 
     def _restart(self, step: int) -> None:
-        if self._sink is not None:
-            # Its thread writes the rest; waiting for that would stop training.
-            self._sink.close(timeout=0.0)
-            self._sink = None  # if the next can't be made yet, the next step makes it
+        if self._begun:
+            self._begun = False  # if the next can't be begun yet, the next step begins it
             self._timer.restart()
             self._lineage = self._lineage.next()
             self._tracker.begin()
-            self._sink = self._lineage.sink(resumed=step > 0)
+            self._begin(resumed=step > 0)
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)

@@ -7,20 +7,28 @@ Stores have no locks.
 from __future__ import annotations
 
 import errno
+import importlib
 import os
+import sys
 from collections import Counter
 from contextlib import suppress
 from typing import Any
 
 from tb_pastnet.format.files import is_remote, join
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl: Any = None  # type: ignore[no-redef]
-
 _NAME = ".pastnet.lock"
 _ATTEMPTS = 5
+
+
+def _system(name: str) -> Any:
+    """A module of the operating system's own; None on another system."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+_fcntl, _msvcrt = _system("fcntl"), _system("msvcrt")
 
 # Locks of this process, by path.
 _files: dict[str, int] = {}
@@ -33,7 +41,7 @@ def _forget() -> None:
     _users.clear()
 
 
-if fcntl is not None:
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
@@ -51,7 +59,7 @@ class RunLock:
 
     def take(self) -> bool:
         """Takes it; False if another process has it. Without support for locks, it is free."""
-        if not self.held and self._path and fcntl is not None:
+        if not self.held and self._path and (_fcntl or _msvcrt):
             if not _users[self._path] and not _lock(self._path):
                 return False
             _users[self._path] += 1
@@ -59,8 +67,9 @@ class RunLock:
         return True
 
     def __del__(self) -> None:
-        # The recorder went without `close`.
-        self.release()
+        # The recorder went without `close`. While Python ends, what this needs may be gone.
+        if not sys.is_finalizing():
+            self.release()
 
     def release(self) -> None:
         """Releases it."""
@@ -69,11 +78,30 @@ class RunLock:
             return
         self.held = False
         _users[self._path] -= 1
-        if not _users[self._path] and self._path in _files:
-            with suppress(OSError):
-                os.unlink(self._path)  # noqa: PTH108 - as `os.open` below
-            with suppress(OSError):
-                os.close(_files.pop(self._path))
+        if not _users[self._path]:
+            _remove(self._path)
+
+
+def release_all() -> None:
+    """Releases all locks of this process, at its end."""
+    for path in tuple(_files):
+        _remove(path)
+
+
+def _remove(path: str) -> None:
+    """Removes the file of a lock, and with it the lock, if this process has it."""
+    file = _files.pop(path, None)
+    if file is None:
+        return
+    if _fcntl is None:
+        # Windows removes no file that is open.
+        with suppress(OSError):
+            os.close(file)
+    with suppress(OSError):
+        os.unlink(path)  # noqa: PTH108 - as `os.open` below
+    if _fcntl is not None:
+        with suppress(OSError):
+            os.close(file)
 
 
 def _lock(path: str) -> bool:
@@ -83,10 +111,10 @@ def _lock(path: str) -> bool:
         except OSError:
             return True  # an unwritable directory is reported elsewhere
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _try_lock(file)
         except OSError as error:
             os.close(file)
-            return error.errno not in (errno.EACCES, errno.EAGAIN)
+            return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
         if _is_at(file, path):
             # Closing any descriptor of the file would release the lock.
             _files[path] = file
@@ -94,6 +122,14 @@ def _lock(path: str) -> bool:
         # The previous holder has removed the file in the meantime.
         os.close(file)
     return True
+
+
+def _try_lock(file: int) -> None:
+    """Locks an open file, or raises OSError at once."""
+    if _fcntl is not None:
+        _fcntl.lockf(file, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+    else:
+        _msvcrt.locking(file, _msvcrt.LK_NBLCK, 1)
 
 
 def _is_at(file: int, path: str) -> bool:

@@ -23,11 +23,21 @@ from tb_pastnet.format.tags import DESCRIPTIONS, lineage_directory
 from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.changes import MaskUpdate
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.segments import create_lineage, segments_in
 from tb_pastnet.record.sink import Sink
 from tests.patience import be_patient
+
+
+def begun(segments, batch, describe, failures, totals=None, **settings):
+    """A sink whose first lineage has begun."""
+    sink = Sink(failures, **{"exit_seconds": segments.exit_seconds, **settings})
+    totals = totals or OverheadTotals()
+    sink.begin(LineageWriter(segments, batch, describe, totals, sink.deferred))
+    assert sink.flush()
+    return sink
 
 
 def make_sink(logdir, exit_timeout=60.0, **settings):
@@ -46,7 +56,7 @@ def make_sink(logdir, exit_timeout=60.0, **settings):
     failures = Failures()
     probe = SimpleNamespace(inputs=(), places=[Place(LAYER, "a", 10), Place(LAYER, "b", 10)])
     batch = Batch(spans, run.lineage, probe=probe)
-    return Sink(segments, batch, describe, failures, OverheadTotals(), **settings), failures
+    return begun(segments, batch, describe, failures, **settings), failures
 
 
 def offer(sink, step):
@@ -94,14 +104,14 @@ def interrupt(sink):
     """Ctrl-C while the first group is written."""
     # A job in the background, as of a CI, is started with Ctrl-C ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    write = sink._segments.write
+    write = sink._writer.segments.write
 
     def interrupting(head, body):
-        sink._segments.write = write
+        sink._writer.segments.write = write
         os.kill(os.getpid(), signal.SIGINT)
         write(head, body)
 
-    sink._segments.write = interrupting
+    sink._writer.segments.write = interrupting
 
 
 def run(sink, first, steps, *, flush=True):
@@ -136,7 +146,7 @@ def main(logdir, end="run", first=1):
     if end == "interrupt":
         interrupt(sink)
     if end == "blocked":
-        sink._segments.write = lambda head, body: time.sleep(3600)
+        sink._writer.segments.write = lambda head, body: time.sleep(3600)
     run(sink, first, 1_000_000 if end == "run" else 40, flush=end != "blocked")
     ENDS.get(end, lambda: None)()
 

@@ -18,8 +18,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.messages import Message, read_messages
 from tb_pastnet.record.overhead_timer import RECORDS, OverheadTotals
 from tb_pastnet.record.segments import LocalSegments
-from tb_pastnet.record.sink import Sink
-from tests.fault.sinking import mask
+from tests.fault.sinking import begun, mask
 from tests.recorded import read_one
 
 NAME = "pastnet.0001.00000007"
@@ -44,7 +43,7 @@ def spent():
 def sink(tmp_path, spent):
     segments = LocalSegments(str(tmp_path / NAME), 0.0, size=900)
     batch = Batch([Span("w", 0, 4, True)], 7)
-    made = Sink(segments, batch, describe, Failures(), spent)
+    made = begun(segments, batch, describe, Failures(), spent)
     yield made
     made.close()
 
@@ -74,7 +73,7 @@ def test_each_group_counts_all_bytes_up_to_its_end(sink, tmp_path):
 def test_a_byte_that_makes_the_number_longer_is_counted(spent):
     """A number of bytes takes one more where it reaches a power of 128."""
     for written in range((1 << 14) - 250, (1 << 14) + 5):
-        event = spent.event(7, 5, 0.0, written)
+        event = spent.event(7, 5, 0.0, written, 0.5)
         (message,) = read_messages(io.BytesIO(event))
         found = decode_overhead(message.payload, tag=TAG_OVERHEAD, step=5, lineage=7)
         assert found.bytes == written + len(event)

@@ -89,7 +89,7 @@ def test_where_there_are_no_locks_it_is_free(directory: str) -> None:
 
 
 def test_without_locks_of_the_system_it_is_free(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(run_lock, "fcntl", None)
+    monkeypatch.setattr(run_lock, "_fcntl", None)
     with another(tmp_path) as process:
         said(process)
         assert RunLock(str(tmp_path)).take()
