@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ class SlowFileSystem(LocalFileSystem):  # type: ignore[misc]
 
     protocol = "slow"
     seconds = 2.0
+    refuses: Callable[[], bool] = staticmethod(lambda: False)
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
@@ -37,6 +39,9 @@ class _Upload(BytesIO):
     def close(self) -> None:
         if not self.closed:
             time.sleep(SlowFileSystem.seconds)
+            if SlowFileSystem.refuses():
+                super().close()
+                raise PermissionError("ExpiredToken")
             self._path.write_bytes(self.getvalue())
         super().close()
 
