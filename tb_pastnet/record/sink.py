@@ -149,14 +149,14 @@ class Sink:
         self._reserved = False
         self._last: FlushMarker | None = None
         # What can't be written by then, of `time.monotonic`, is dropped.
-        self._give_up_at = float("inf")
+        self._end_at = self._give_up_at = float("inf")
         # State of whoever holds the lock, normally the writing thread.
         self._busy = threading.Lock()
         self._busy_thread = 0
         self._writer: LineageWriter | None = None
         self._written_before = 0
         self._cpu_seconds = self._cpu_begun = 0.0
-        self._ended = False
+        self._ended = self._switching = False
         self._thread = threading.Thread(target=self._run, name="tb_pastnet", daemon=True)
         self._thread.start()
         _OPEN.append(self)
@@ -250,7 +250,8 @@ class Sink:
         """Closes without waiting, and without a lock: a garbage collection may call it."""
         if self._last is None:
             # Even if no thread waits, there is some time to try again.
-            self._give_up_at = time.monotonic() + max(timeout, self.exit_seconds) / 2
+            self._end_at = time.monotonic()
+            self._give_up_at = self._end_at + max(timeout, self.exit_seconds) / 2
             self._last = self._mark(closed=True, last=True)
         return self._last
 
@@ -422,6 +423,7 @@ class Sink:
 
     def _switch(self, begin: _Begin, *, patient: bool) -> bool:
         """Closes the lineage so far, and goes on with the next one; False if it isn't written."""
+        self._switching = True
         if self._writer is not None:
             self._writer.end(begin.failures)
             if not self._close(begin.offered, begin.thinned, closed=True, patient=patient):
@@ -433,7 +435,7 @@ class Sink:
         return True
 
     def _replace(self, writer: LineageWriter) -> None:
-        before, self._writer = self._writer, writer
+        before, self._writer, self._switching = self._writer, writer, False
         if before is not None:
             writer.follow(before)
             self._cpu_seconds, self._cpu_begun = 0.0, time.thread_time()
@@ -488,12 +490,17 @@ class Sink:
             for waiting in tuple(self._markers):
                 if not waiting.last:
                     waiting.finish(written=False)
-            if not patient or time.monotonic() > self._give_up_at:
+            if not patient or time.monotonic() > self._deadline():
                 return False
             # While this waits the queue fills, and what doesn't fit in it is dropped.
             self._pause(wait if self._give_up_at == float("inf") else shortest / 5)
             wait = min(2 * wait, longest)
         return True
+
+    def _deadline(self) -> float:
+        """When what can't be written is dropped; half of the time is for the newest lineage."""
+        ends = any(isinstance(item, _Begin) for item in tuple(self._items)) or self._switching
+        return (self._end_at + self._give_up_at) / 2 if ends else self._give_up_at
 
     def _try_write(self, writer: LineageWriter, group: Group) -> bool:
         try:

@@ -1,10 +1,13 @@
 """A recording in which a step failed, and the line when it ends."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.format.overhead import Overhead
+from tb_pastnet.record import call_guard
 from tb_pastnet.record.recording import nothing_recorded, summary_line
 
 
@@ -80,3 +83,60 @@ def test_a_restart_that_fails_is_made_up_for_at_the_next_step(tmp_path, monkeypa
     assert run.steps.tolist() == [1, 2, 3]
     assert run.variables["w"].trainable.tolist() == [[0]] * 3
     assert list(run.notes.values()) == [1]
+
+
+def test_threads_take_turns(tmp_path, monkeypatch):
+    weight = np.ones((2, 3), np.float32)
+    inside, through, done = (threading.Event() for _ in range(3))
+
+    def read():
+        if threading.current_thread().name == "first":
+            inside.set()
+            through.wait(20)
+        return weight
+
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": read}, every=1, past="record")
+    first = threading.Thread(target=lambda: recorder.record(1), name="first")
+    first.start()
+    assert inside.wait(20)
+    second = threading.Thread(target=lambda: (recorder.record(2), done.set()))
+    monkeypatch.setattr(call_guard, "WAIT_SECONDS", 20.0)
+    second.start()
+    assert not done.wait(0.05)
+    through.set()
+    first.join(20)
+    second.join(20)
+    assert recorder.notes.counts() == {}
+    assert recorder.flush(20)
+    assert pastnet.read(tmp_path).runs["."].steps.tolist() == [1, 2]
+
+
+def test_a_call_within_another_is_counted(tmp_path, caplog):
+    weight = np.ones((2, 3), np.float32)
+    calls = []
+
+    def read():
+        if calls:
+            calls.pop()(recorder)
+        return weight
+
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": read}, every=1, past="record")
+    recorder.record(1)
+    for call in ("record", "restart", "sync"):
+        calls[:] = [lambda each, call=call: getattr(each, call)(*[7] * (call != "sync"))]
+        recorder.record(recorder.last_step + 1)
+    text = "a signal handler or thread called within another call"
+    assert [count for note, count in recorder.notes.counts().items() if text in note] == [1, 1, 1]
+    assert caplog.text.count(text) == 3
+    assert recorder.flush(20)
+    assert pastnet.read(tmp_path).runs["."].steps.tolist() == [1, 2, 3, 4]
+
+
+def test_what_is_refused_after_the_end_is_not_acknowledged(tmp_path):
+    weight = np.ones((2, 3), np.float32)
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weight}, every=1)
+    recorder.record(1)
+    recorder.close(20)
+    assert recorder.flush()
+    recorder.record(2)
+    assert not recorder.flush()

@@ -95,6 +95,36 @@ def test_without_locks_of_the_system_it_is_free(tmp_path: Path, monkeypatch) -> 
         assert RunLock(str(tmp_path)).take()
 
 
+WINDOWS = """
+import fcntl, sys, types
+def locking(file, mode, size):
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
+sys.modules["fcntl"] = None
+"""
+
+
+def test_windows_has_locks_of_its_own(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "HOLDER", WINDOWS + HOLDER)
+    with another(tmp_path) as first, another(tmp_path) as second:
+        assert {said(first), said(second)} == {"True", "False"}
+    with another(tmp_path) as process:
+        assert said(process) == "True"
+
+
+def test_a_program_that_closes_nothing_ends_without_a_word(tmp_path: Path) -> None:
+    program = (
+        "import sys, numpy, tb_pastnet.numpy as pastnet\n"
+        "recorder = pastnet.Recorder(sys.argv[1], {'w': lambda: numpy.ones((2, 2))}, every=1)\n"
+        "recorder.record(1)\n"
+        "sys.modules['keeps'] = recorder\n"  # as what a framework holds at its end
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "a")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
+    assert not (tmp_path / "a" / ".pastnet.lock").exists()
+
+
 def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, caplog) -> None:
     home = tmp_path / "a"
     home.mkdir()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import threading
 import time
 
@@ -13,12 +14,14 @@ from tb_pastnet.record import segments
 from tb_pastnet.record import sink as sinks
 from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.messages import Message
+from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.segments import LocalSegments
 from tb_pastnet.record.sink import FlushMarker
 from tests.fault.sinking import begun
 from tests.patience import waiting
-from tests.recorded import read_one
+from tests.recorded import read_lineages, read_one
 
 NAME = "pastnet.0001.00000007"
 
@@ -296,6 +299,78 @@ def test_all_that_is_open_ends_within_one_limit(make, monkeypatch):
     assert limits == []
     for gate in gates:
         gate.through.set()
+
+
+def another(sink, directory):
+    """The writer of a lineage that follows."""
+    batch = Batch([Span("w", 0, 4, True)], 7)
+    files = LocalSegments(str(directory), 0.0)
+    return LineageWriter(files, batch, describe, OverheadTotals(), sink.deferred)
+
+
+def test_a_lineage_ends_before_the_next_is_acknowledged(make, tmp_path, monkeypatch):
+    sink = make()
+    gate = Gate(sink, monkeypatch)
+    offer(sink, 1)
+    sink.begin(another(sink, tmp_path / "pastnet.0002.00000007"))
+    offer(sink, 2)
+    assert not sink.flush(0.01)
+    gate.through.set()
+    assert sink.flush(20)
+    first, second = read_lineages(tmp_path)
+    assert (first.record_steps(), first.last.closed, first.last.offered) == ([1], True, 1)
+    assert (second.record_steps(), second.last.closed, second.last.offered) == ([2], False, 1)
+
+
+def test_records_of_a_lineage_without_an_account_are_in_the_next(make, tmp_path, monkeypatch):
+    sink = make(exit_seconds=0.2)
+    offer(sink, 1)
+    assert sink.flush(20)
+    full = OSError(28, "No space left on device")
+    monkeypatch.setattr(sink._writer.segments, "write", lambda *data: (_ for _ in ()).throw(full))
+    monkeypatch.setattr(LocalSegments, "retry_seconds", (0.001, 0.001))
+    offer(sink, 2)
+    offer(sink, 3)
+    sink.begin(another(sink, tmp_path / "pastnet.0002.00000007"))
+    offer(sink, 4)
+    assert not sink.flush(0.05)
+    assert not sink.close(4.0)
+    sink._thread.join(20)
+    first, second = (log.last for log in read_lineages(tmp_path))
+    assert (first.offered, first.dropped, first.notes) == (1, 0, {})
+    assert (second.offered, second.dropped) == (3, 2)
+    assert list(second.notes) == ["Could not write records: OSError: No space left on device"]
+
+
+class Waits(logging.Handler):
+    """Stands for a handler whose lock the training thread holds, interrupted within `logging`."""
+
+    def __init__(self):
+        super().__init__()
+        self.reached, self.through = threading.Event(), threading.Event()
+
+    def emit(self, record):
+        if threading.current_thread().name == "tb_pastnet":
+            self.reached.set()
+            assert self.through.wait(20)
+
+
+def test_whoever_waits_writes_while_the_thread_is_kept(make, tmp_path):
+    sink, handler = make(), Waits()
+    logger = logging.getLogger("tb_pastnet")
+    logger.addHandler(handler)
+    try:
+        offer(sink, 1, np.ones((3, 4)))
+        assert handler.reached.wait(20)
+        offer(sink, 2)
+        assert not sink.flush(20)  # one was dropped
+        assert sink.flush(20)
+        assert read_one(tmp_path).record_steps() == [2]
+        assert sink.close(20)
+    finally:
+        handler.through.set()
+        logger.removeHandler(handler)
+    assert read_one(tmp_path).last.closed
 
 
 def test_a_thread_that_has_ended_keeps_nobody_waiting(make, monkeypatch):
