@@ -98,4 +98,6 @@ def _resident() -> float:
 
 def _waiting(recorder: pastnet.Recorder) -> int:
     """Records that the training thread has handed over, and the other hasn't taken."""
-    return len(recorder._sink._items)  # there is no public word for it: nobody else needs it
+    return len(
+        recorder._sink._background.items
+    )  # there is no public word for it: nobody else needs it

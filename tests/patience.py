@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 from unittest import mock
 
-from tb_pastnet.record.sink import FlushMarker, Sink
+from tb_pastnet.record.background_writer import BackgroundWriter, FlushMarker
+from tb_pastnet.record.sink import Sink
 
 PATIENCE = 120.0
 CHOSEN = (0.001, 1.0)
@@ -36,12 +37,12 @@ def be_patient() -> None:
 @contextlib.contextmanager
 def waiting() -> Iterator[list[float]]:
     """How long this thread is ready to wait for a sink meanwhile, each time that it does."""
-    thread, limits, wait = threading.get_ident(), [], Sink._await
+    thread, limits, wait = threading.get_ident(), [], BackgroundWriter.reach
 
-    def told(self: Sink, marker: FlushMarker, timeout: float) -> bool:
+    def told(self: BackgroundWriter, marker: FlushMarker, timeout: float) -> bool:
         if threading.get_ident() == thread:
             limits.append(timeout)
         return wait(self, marker, timeout)
 
-    with mock.patch.object(Sink, "_await", told):
+    with mock.patch.object(BackgroundWriter, "reach", told):
         yield limits

@@ -1,4 +1,4 @@
-"""One call at a time into a Recorder: threads take turns, a signal handler waits for nobody."""
+"""One call at a time into a Recorder: threads take turns, a signal handler never waits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CallGuard:
     def enter(self) -> bool:
         """Whether the call may begin; it doesn't while this thread, or another, is in one."""
         me = threading.get_ident()
-        # The thread's own stack can't go on before this returns.
+        # The thread's own stack can't continue before this returns.
         wait = 0.0 if self._thread == me else WAIT_SECONDS
         if not (self._lock.acquire(blocking=False) or (wait and self._lock.acquire(timeout=wait))):
             return False

@@ -14,7 +14,7 @@ from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.segments import Segments
 
 Describe = Callable[[int, int], Sequence[Message]]
-"""The messages that open a file, from the first step of the lineage, with a step of their own."""
+"""The messages that open a file, from the first step of the lineage, at a step."""
 
 
 class LineageWriter:
@@ -90,7 +90,7 @@ class LineageWriter:
         return self.segments.wait(time.monotonic() - self._oldest, full=self.batch.full)
 
     def pack(self, *, closed: bool) -> Group | None:
-        """Packs what waits, which goes on waiting; None if there is nothing to write."""
+        """Packs what waits, until `done`; None if there is nothing to write."""
         if self._first_step is None and not (closed and self.batch.carried):
             return None
         if self.batch.empty and not closed:

@@ -212,7 +212,7 @@ def record(count: int, logdir: str, now: list[float]) -> None:
             change(sink, step)
         while not offer(sink, step):
             time.sleep(0.001)
-        if len(sink._items) > 100:
+        if len(sink._background.items) > 100:
             time.sleep(0.01)
     sink.close(60.0)
 

@@ -104,14 +104,14 @@ def interrupt(sink):
     """Ctrl-C while the first group is written."""
     # A job in the background, as of a CI, is started with Ctrl-C ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    write = sink._writer.segments.write
+    write = sink._background._writer.segments.write
 
     def interrupting(head, body):
-        sink._writer.segments.write = write
+        sink._background._writer.segments.write = write
         os.kill(os.getpid(), signal.SIGINT)
         write(head, body)
 
-    sink._writer.segments.write = interrupting
+    sink._background._writer.segments.write = interrupting
 
 
 def run(sink, first, steps, *, flush=True):
@@ -146,7 +146,7 @@ def main(logdir, end="run", first=1):
     if end == "interrupt":
         interrupt(sink)
     if end == "blocked":
-        sink._writer.segments.write = lambda head, body: time.sleep(3600)
+        sink._background._writer.segments.write = lambda head, body: time.sleep(3600)
     run(sink, first, 1_000_000 if end == "run" else 40, flush=end != "blocked")
     ENDS.get(end, lambda: None)()
 

@@ -40,7 +40,7 @@ def write(logdir, injector):
         if step % 10 == 0 and sink.flush():
             acknowledged += range(step - 9, step + 1)
     sink.close()
-    sink._thread.join(20)
+    sink._background.thread.join(20)
     return acknowledged, notes
 
 

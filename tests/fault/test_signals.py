@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.numpy import Recorder
+from tests.doc_programs import programs_of
 from tests.recorded import read_lineages
 
 pytestmark = pytest.mark.promise("signals")
@@ -156,3 +158,29 @@ def test_many_points(tmp_path: Path, call: str, figure: Any) -> None:
         f"acknowledged lost; flush there is True at {sum(answers)} of {len(answers)}"
     )
     assert call == "close" or sum(answers) >= 0.95 * len(answers)
+
+
+PROGRAM = """
+import os, sys, numpy, tb_pastnet as pastnet
+weight = numpy.ones((3, 2), "f")
+recorder = pastnet.numpy.Recorder(sys.argv[1], {"a/kernel": lambda: weight}, every=1)
+exec(sys.argv[2])
+for step in range(1, 100):
+    weight *= 1.01
+    recorder.record(step)
+    if step == 50:
+        os.kill(os.getpid(), signal.SIGUSR1)
+    if step == 60:
+        os.kill(os.getpid(), getattr(signal, sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize(("end", "shown"), [("SIGKILL", 50), ("SIGTERM", 60)])
+def test_the_documented_handlers(tmp_path: Path, end: str, shown: int) -> None:
+    handlers = programs_of("docs/how_to/recording.md")[1]
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path), handlers, end]
+    code = subprocess.run(command, check=False).returncode
+    assert code == (-signal.SIGKILL if end == "SIGKILL" else 128 + signal.SIGTERM)
+    run = pastnet.read(tmp_path).runs["."]
+    assert {*range(1, shown + 1)} <= {*run.steps.tolist()}
+    assert run.closed == (end == "SIGTERM")

@@ -182,7 +182,7 @@ def test_a_recorder_that_is_not_closed_lets_its_network_go(tmp_path):
 def test_a_recorder_that_is_gone_keeps_neither_thread_nor_file(tmp_path):
     recorder = Recorder(tmp_path, weights(), every=1)
     recorder.record(1)
-    thread = recorder._sink._thread
+    thread = recorder._sink._background.thread
     del recorder
     gc.collect()
     thread.join(10)

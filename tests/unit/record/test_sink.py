@@ -12,13 +12,13 @@ from tb_pastnet.format.description import Description, encode_description
 from tb_pastnet.format.tags import DESCRIPTIONS
 from tb_pastnet.record import segments
 from tb_pastnet.record import sink as sinks
+from tb_pastnet.record.background_writer import FlushMarker
 from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.overhead_timer import OverheadTotals
 from tb_pastnet.record.segments import LocalSegments
-from tb_pastnet.record.sink import FlushMarker
 from tests.fault.sinking import begun
 from tests.patience import waiting
 from tests.recorded import read_lineages, read_one
@@ -62,14 +62,14 @@ class Gate:
     def __init__(self, sink, monkeypatch):
         self.reached = threading.Event()
         self.through = threading.Event()
-        write = sink._writer.segments.write
+        write = sink._background._writer.segments.write
 
         def held(head, body):
             self.reached.set()
             assert self.through.wait(20)
             write(head, body)
 
-        monkeypatch.setattr(sink._writer.segments, "write", held)
+        monkeypatch.setattr(sink._background._writer.segments, "write", held)
 
 
 def test_flushed_records_can_be_read_at_once(make, tmp_path):
@@ -107,9 +107,9 @@ def test_an_old_block_is_written_without_being_full(make, tmp_path, monkeypatch)
     monkeypatch.setattr(segments, "BLOCK_SECONDS", 0.01)
     sink = make()
     written = threading.Event()
-    write = sink._writer.segments.write
+    write = sink._background._writer.segments.write
     monkeypatch.setattr(
-        sink._writer.segments, "write", lambda *data: (write(*data), written.set())[0]
+        sink._background._writer.segments, "write", lambda *data: (write(*data), written.set())[0]
     )
     offer(sink, 1)
     assert written.wait(20)
@@ -175,14 +175,17 @@ def test_a_blocked_disk_blocks_neither_offers_nor_the_end(make, monkeypatch):
 def test_a_group_that_failed_is_written_again(make, tmp_path, monkeypatch):
     monkeypatch.setattr(LocalSegments, "retry_seconds", (0.001, 0.001))
     sink = make()
-    write, failures = sink._writer.segments.write, [OSError(28, "No space left on device")] * 3
+    write, failures = (
+        sink._background._writer.segments.write,
+        [OSError(28, "No space left on device")] * 3,
+    )
 
     def failing(head, body):
         if failures:
             raise failures.pop()
         write(head, body)
 
-    monkeypatch.setattr(sink._writer.segments, "write", failing)
+    monkeypatch.setattr(sink._background._writer.segments, "write", failing)
     offer(sink, 1)
     assert not sink.flush()
     assert any(sink.flush() for _ in range(5))
@@ -200,12 +203,12 @@ def test_a_dead_disk_costs_records_not_the_end(make, monkeypatch):
     def dead(head, body):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(sink._writer.segments, "write", dead)
+    monkeypatch.setattr(sink._background._writer.segments, "write", dead)
     for step in range(1, 100):
         offer(sink, step)
     assert not sink.close(timeout=0.2)
-    sink._thread.join(20)
-    assert not sink._thread.is_alive()
+    sink._background.thread.join(20)
+    assert not sink._background.thread.is_alive()
 
 
 def test_a_record_that_cannot_be_packed_is_dropped(make, tmp_path):
@@ -270,11 +273,13 @@ def test_closed_without_waiting_the_end_of_the_program_waits(make, tmp_path, mon
 
 def test_what_there_is_no_time_for_at_the_end_is_counted(make, tmp_path, monkeypatch, caplog):
     sink = make(exit_seconds=0.2)
-    add = sink._writer.batch.add
-    monkeypatch.setattr(sink._writer.batch, "add", lambda record: (time.sleep(0.01), add(record)))
+    add = sink._background._writer.batch.add
+    monkeypatch.setattr(
+        sink._background._writer.batch, "add", lambda record: (time.sleep(0.01), add(record))
+    )
     assert all(offer(sink, step) for step in range(1, 201))
     assert not sink.close(timeout=0.2)
-    sink._thread.join(20)
+    sink._background.thread.join(20)
     last = read_one(tmp_path).last
     shown = len(read_one(tmp_path).record_steps())
     assert last.closed
@@ -327,7 +332,9 @@ def test_records_of_a_lineage_without_an_account_are_in_the_next(make, tmp_path,
     offer(sink, 1)
     assert sink.flush(20)
     full = OSError(28, "No space left on device")
-    monkeypatch.setattr(sink._writer.segments, "write", lambda *data: (_ for _ in ()).throw(full))
+    monkeypatch.setattr(
+        sink._background._writer.segments, "write", lambda *data: (_ for _ in ()).throw(full)
+    )
     monkeypatch.setattr(LocalSegments, "retry_seconds", (0.001, 0.001))
     offer(sink, 2)
     offer(sink, 3)
@@ -335,7 +342,7 @@ def test_records_of_a_lineage_without_an_account_are_in_the_next(make, tmp_path,
     offer(sink, 4)
     assert not sink.flush(0.05)
     assert not sink.close(4.0)
-    sink._thread.join(20)
+    sink._background.thread.join(20)
     first, second = (log.last for log in read_lineages(tmp_path))
     assert (first.offered, first.dropped, first.notes) == (1, 0, {})
     assert (second.offered, second.dropped) == (3, 2)
@@ -375,6 +382,6 @@ def test_whoever_waits_writes_while_the_thread_is_kept(make, tmp_path):
 
 def test_a_thread_that_has_ended_keeps_nobody_waiting(make, monkeypatch):
     sink = make()
-    sink._append(FlushMarker(0, 0, closed=False, last=True), urgent=True)
-    sink._thread.join(20)
+    sink._background.put(FlushMarker(0, 0, closed=False, last=True))
+    sink._background.thread.join(20)
     assert not sink.flush()

@@ -35,14 +35,14 @@ def blocked(monkeypatch):
 
     def block(sink):
         reached = threading.Event()
-        write = sink._writer.segments.write
+        write = sink._background._writer.segments.write
 
         def held(head, body):
             reached.set()
             assert let_go.wait(20)
             write(head, body)
 
-        monkeypatch.setattr(sink._writer.segments, "write", held)
+        monkeypatch.setattr(sink._background._writer.segments, "write", held)
         sink.masks(0, [mask(0)])
         assert not sink.flush(timeout=0.01)
         assert reached.wait(20)
@@ -107,9 +107,9 @@ def test_an_old_change_is_written_without_a_record(make, tmp_path, monkeypatch):
     monkeypatch.setattr(segments, "BLOCK_SECONDS", 0.01)
     sink, _ = make()
     written = threading.Event()
-    write = sink._writer.segments.write
+    write = sink._background._writer.segments.write
     monkeypatch.setattr(
-        sink._writer.segments, "write", lambda *data: (write(*data), written.set())[0]
+        sink._background._writer.segments, "write", lambda *data: (write(*data), written.set())[0]
     )
     sink.masks(1, [mask(1)])
     assert written.wait(20)
