@@ -137,7 +137,7 @@ class Lineage:
 
     def begin(self, sink: Sink, *, resumed: bool) -> None:
         """Lets a sink write it; `resumed` has the origin of the lineage before it, if any."""
-        source, schedule, tracker, _, probe, _ = self._recorded
+        source, schedule, tracker, failures, probe, _ = self._recorded
         self.groups = source.rate_groups()
         if len(self.groups) > MAX_GROUPS:
             failures.add(
