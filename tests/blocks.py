@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.tensorboards import Board
 
-BY_LAYER = ("age", "counts", "violated", "nonfinite", "mean_delta", "pruned")
+BY_LAYER = ("age", "counts", "violated", "mean_delta", "pruned")
 BY_STEP = ("steps", "wall_times", "learning_rates")
 
 

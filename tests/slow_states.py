@@ -45,9 +45,14 @@ def is_tenfold(code: int, threshold: float) -> bool:
     return code in (NAN, INFINITE) or code >= first_loud(threshold) + TENFOLD
 
 
-def slow_relative_delta(delta: int, past: int) -> int:
-    """The code of the relative delta: 0/0 is 0, x/0 infinite."""
-    if NAN in (delta, past):
+def slow_relative_delta(delta: int, past: int, norm: int, bad: int) -> int:
+    """The code of the relative delta: 0/0 is 0, x/0 infinite; none with NaN or infinity.
+
+    A norm that a past of zeros doesn't explain is that of a past that wasn't finite either.
+    """
+    if NAN in (delta, past) or bad not in (ZERO, NAN):
+        return NAN
+    if delta == past == ZERO != norm:
         return NAN
     if delta == ZERO:
         return ZERO
@@ -63,7 +68,7 @@ def slow_settled(
 
     Args:
         deltas: codes of its relative delta.
-        trained: whether it was finite, and neither frozen nor pruned.
+        trained: whether it was finite now and in the past, and neither frozen nor pruned.
         threshold: relative delta under which it is quiet; 0 or less: it never is.
         patience: quiet records until it is in, restless ones until it is out.
     """
@@ -110,18 +115,19 @@ def slow_states(
     }
     held = [[False] * channels for _ in range(records)]
     by_mask = [[False] * channels for _ in range(records)]
-    seen = False
+    seen = [False] * channels
     for t in range(records):
-        seen = seen or any(n != ZERO for name in ("norm", "past_norm") for n in rows[name][t])
         for c in range(channels):
             value = {name: rows[name][t][c] for name in s.STATISTICS}
+            seen[c] = seen[c] or value["norm"] != ZERO or value["past_norm"] != ZERO
             finite = value["nonfinite"] == ZERO
             masked = value["kept"] == ZERO
-            zero = value["norm"] == ZERO and value["past_norm"] == ZERO
-            pruned = masked or (kernel and seen and finite and zero)
+            pruned = masked or (kernel and seen[c] and value["norm"] == ZERO)
             by_mask[t][c] = masked or value["trainable"] == ZERO
-            held[t][c] = pruned or by_mask[t][c]
-            if pruned:
+            held[t][c] = pruned or by_mask[t][c] or not finite
+            if not finite:
+                found[t, c] = NONFINITE
+            elif pruned:
                 found[t, c] = PRUNED
             elif by_mask[t][c]:
                 found[t, c] = FROZEN
@@ -131,14 +137,11 @@ def slow_states(
                 found[t, c] = MOVING
     for c in range(channels):
         one = {name: [rows[name][t][c] for t in range(records)] for name in s.STATISTICS}
-        deltas = list(map(slow_relative_delta, one["delta_norm"], one["past_norm"]))
-        trained = [
-            not held[t][c] and one["nonfinite"][t] == ZERO and deltas[t] != NAN
-            for t in range(records)
-        ]
+        of = (one[name] for name in ("delta_norm", "past_norm", "norm", "nonfinite"))
+        deltas = list(map(slow_relative_delta, *of))
+        trained = [not held[t][c] and deltas[t] != NAN for t in range(records)]
         settled = slow_settled(deltas, trained, threshold, patience)
         found[np.array(settled, bool) & (found[:, c] == MOVING), c] = SETTLED
-        found[[t for t in range(records) if one["nonfinite"][t] != ZERO], c] |= NONFINITE
         since_hold = [by_mask[t][c] for t in range(records)]
         moved = [not audited and changed != ZERO for changed in one["changed"]]
         found[slow_violated(since_hold, moved, steps, past_steps), c] |= VIOLATED

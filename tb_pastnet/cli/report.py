@@ -149,7 +149,6 @@ def _layer(overview: Any, number: int) -> dict[str, Any]:
         **states,
         "no_data": channels - sum(states.values()),
         "violated": count("violated"),
-        "nonfinite": count("nonfinite"),
         "mean_delta": _newest(overview.mean_delta[:, number]),
         "pruned_weights": _newest(overview.pruned_weights[:, number]),
         "prunable_weights": int(overview.prunable_weights[number]),
@@ -209,7 +208,7 @@ def _texts(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def _table(layers: Sequence[dict[str, Any]], columns: int) -> list[str]:
     """The layers at the last record; columns without any entry are left out."""
-    counts = ("no_data", *STATES, "violated", "nonfinite")
+    counts = ("no_data", *STATES, "violated")
     names = ["channels", *(name for name in counts if any(layer[name] for layer in layers))]
     titles = [{"no_data": "no record", "nonfinite": "NaN/Inf"}.get(name, name) for name in names]
     head = ("at the last record", *titles, "sparsity")

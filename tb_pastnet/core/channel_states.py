@@ -2,19 +2,17 @@
 
 The first that applies:
 
-1. pruned: all of it held at zero by the kept mask. Without a mask it is only measured, for kernels
-that are zero now and in the past and were once seen non-zero. 2. frozen: no update may change any
-of it. 3. reactivated: it was one of these in one of the last `patience` records. 4. settled: its
-relative delta stayed under the threshold for `patience` records, and since then neither reached ten
-times the threshold nor stayed at or over it for `patience` records. One that has been exactly zero
-since the first record is settled from there on. 5. moving: everything else.
+1. nonfinite: it has NaN or infinity. 2. pruned: all of it held at zero by the kept mask. Without a
+mask it is only measured: a kernel's channel that is zero now, and was seen non-zero earlier, at the
+latest in this record's past. 3. frozen: no update may change any of it. 4. following: anything but
+an optimizer moves it on purpose, like a target network. 5. reactivated: it was nonfinite, pruned or
+frozen in one of the last `patience` records. 6. settled: its relative delta stayed under the
+threshold for `patience` records, and since then neither reached ten times the threshold nor stayed
+at or over it for `patience` records. One that has been exactly zero since the first record is
+settled from there on. 7. moving: everything else.
 
-If anything but an optimizer moves a weight on purpose, like a target network, it is following
-instead of 3 to 5.
-
-In addition to the state there are two marks: violated (all of it was held since the step of its
-past value, and yet bits changed) and non-finite. Lineages don't matter here: a resumed run is one
-series.
+In addition to the state there is one mark, violated: all of it was held since the step of its past
+value, and yet bits changed. Lineages don't matter here: a resumed run is one series.
 """
 
 from __future__ import annotations
@@ -29,10 +27,11 @@ import numpy.typing as npt
 from tb_pastnet.core import statistics
 from tb_pastnet.core.quantize import CODES_PER_OCTAVE, NAN, ZERO, Codes, ratio_codes
 
-NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, FOLLOWING = range(7)
-NAMES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned", "following")
+NAMES = (
+    "no data", "moving", "reactivated", "settled", "frozen", "pruned", "following", "nonfinite",
+)  # fmt: skip
+NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, FOLLOWING, NONFINITE = range(len(NAMES))
 STATE = 0x07
-NONFINITE = 0x40
 VIOLATED = 0x80
 
 THRESHOLD = 1e-4
@@ -42,7 +41,7 @@ PATIENCE = 5
 """Records for which a channel has to be quiet or restless, or stays reactivated."""
 
 STALLED = 20
-"""Records without any change after which a channel that is meant to train counts as stalled."""
+"""Records without any change after which a trainable channel counts as stalled."""
 
 RESTLESS = 53
 """Codes from the threshold to the delta that ends settled at once: ten times, on the grid 9.94."""
@@ -56,8 +55,16 @@ Integers = npt.NDArray[np.int64]
 
 
 def relative_delta(codes: Codes) -> Codes:
-    """The relative delta ‖w − w_past‖ / ‖w_past‖ as codes: 0/0 is zero, x/0 infinite."""
-    return ratio_codes(codes[statistics.DELTA_NORM], codes[statistics.PAST_NORM])
+    """The relative delta ‖w − w_past‖ / ‖w_past‖ as codes: 0/0 is zero, x/0 infinite.
+
+    There is none, NaN, for a channel with NaN or infinity now, or with nothing else in the past.
+    """
+    delta = ratio_codes(codes[statistics.DELTA_NORM], codes[statistics.PAST_NORM])
+    missing = ~_finite(codes)
+    missing |= statistics.without_past(codes)
+    if missing.any():
+        delta[missing] = NAN
+    return delta
 
 
 def unsettled_states(
@@ -72,49 +79,54 @@ def unsettled_states(
 ) -> States:
     """The states before any is settled, which depend on no threshold: for `settle`.
 
-    They are uint8 (records, channels): a state in the bits of `STATE`, and the marks `NONFINITE`
-    and `VIOLATED`. Neither delta_norm nor delta_max of `codes`, int16 (statistics, records,
-    channels), is looked at, and changed only where it isn't audited. Steps increase. A statistic
-    that wasn't recorded marks nothing.
+    They are uint8 (records, channels): a state in the bits of `STATE`, and the mark `VIOLATED`.
+    Neither delta_norm nor delta_max of `codes`, int16 (statistics, records, channels), is looked
+    at, and changed only where it isn't audited. Steps increase. A statistic that wasn't recorded
+    marks nothing.
 
-    `measured`, bool (records,) as from `seen`, or (records, channels), is True where a channel of
-    zeros counts as pruned without a mask, unless it has NaN or infinity; None: nowhere, as for all
-    but kernels. `follows`, for all or bool (channels,): not moved by an optimizer. If the writer
-    `audited` held weights, none are marked as moved: in a record they look like weights that a
-    command on the masks has set.
+    `measured` and `follows` (not moved by an optimizer; for all, or bool (channels,)) are as for
+    `held_channels`. If the writer `audited` held weights, none are marked as moved: in a record
+    they look like weights that a command on the masks has set.
     """
-    finite = codes[statistics.NONFINITE] == ZERO
-    if not finite.all():
-        finite |= codes[statistics.NONFINITE] == NAN  # it wasn't recorded
-    masked = codes[statistics.KEPT] == ZERO
-    held_by_mask = masked | (codes[statistics.TRAINABLE] == ZERO)
-    pruned = masked
-    if measured is not None:
-        everywhere = measured if measured.ndim > 1 else measured[:, None]
-        pruned = masked | (finite & ~_nonzero(codes) & everywhere)
-    held = pruned | held_by_mask
+    pruned, frozen = held_channels(codes, measured)
+    finite = _finite(codes)
+    apart = pruned | frozen | ~finite
 
-    state = np.empty(held.shape, np.uint8)
+    state = np.empty(apart.shape, np.uint8)
     state[:] = np.where(follows, FOLLOWING, MOVING)
-    if held.any():
-        state[_any_before(held, patience) & ~np.asarray(follows)] = REACTIVATED
-        state[held_by_mask] = FROZEN
+    if apart.any():
+        state[_any_before(apart, patience) & ~np.asarray(follows)] = REACTIVATED
+        state[frozen] = FROZEN
         state[pruned] = PRUNED
-    if not finite.all():
-        state[~finite] |= NONFINITE
-    if not audited and held_by_mask.any():
-        changed = codes[statistics.CHANGED]
-        moved = (changed != ZERO) & (changed != NAN)
-        state[moved & _held_since(held_by_mask, steps, past_steps)] |= VIOLATED
+        state[~finite] = NONFINITE
+    if not audited:
+        by_mask = (codes[statistics.KEPT] == ZERO) | (codes[statistics.TRAINABLE] == ZERO)
+        if by_mask.any():
+            changed = codes[statistics.CHANGED]
+            moved = (changed != ZERO) & (changed != NAN)
+            state[moved & _held_since(by_mask, steps, past_steps)] |= VIOLATED
     return state
 
 
-def seen(codes: Codes) -> Flags:
-    """Whether a kernel was seen non-zero by each record, as bool (records,).
+def held_channels(codes: Codes, measured: Flags | None) -> tuple[Flags, Flags]:
+    """Whether each channel is pruned, and whether it is frozen instead, (records, channels).
 
-    A kernel that is all zero since the first record was initialised so: it isn't pruned.
+    `measured`, from `seen`, is True where a channel that is zero now counts as pruned without a
+    mask, unless it has NaN or infinity; None: nowhere, as for all but kernels.
     """
-    held: Flags = np.logical_or.accumulate(_nonzero(codes).any(axis=1))
+    pruned = codes[statistics.KEPT] == ZERO
+    if measured is not None:
+        pruned |= (codes[statistics.NORM] == ZERO) & _finite(codes) & measured
+    return pruned, (codes[statistics.TRAINABLE] == ZERO) & ~pruned
+
+
+def seen(codes: Codes) -> Flags:
+    """Whether each channel was seen non-zero, now or before, by each record, (records, channels).
+
+    A channel that is zero since the first record was initialised so, like the padding row of an
+    embedding: it isn't pruned.
+    """
+    held: Flags = np.logical_or.accumulate(_nonzero(codes), axis=0)
     return held
 
 
@@ -123,25 +135,65 @@ def _nonzero(codes: Codes) -> Flags:
     return values
 
 
-def stalled(codes: Codes, state: States) -> Integers:
-    """The position of the record since which each channel hasn't changed at all; -1 where it has.
+def _finite(codes: Codes) -> Flags:
+    """False where a channel has NaN or infinity; True where that wasn't recorded."""
+    count = codes[statistics.NONFINITE]
+    finite: Flags = count == ZERO
+    return finite if finite.all() else finite | (count == NAN)
 
-    A channel is stalled if in each of the last `STALLED` records no mask held a part of it, it was
+
+def stalled(codes: Codes, state: States) -> Flags:
+    """Whether each channel stands still from a record on to the newest one, (records, channels).
+
+    It does if in all of these records, at least `STALLED`, no mask held a part of it, it was
     finite, not pruned, and its delta was exactly zero.
     """
     still = codes[statistics.DELTA_NORM] == ZERO
     still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
     still &= (codes[statistics.NONFINITE] == ZERO) & ((state & np.uint8(STATE)) != PRUNED)
-    records = len(still)
-    broken = records - still[::-1].argmin(axis=0) if records else np.zeros(still.shape[1], np.int64)
-    since = np.where(still.all(axis=0), 0, broken)
-    return np.where(records - since >= STALLED, since, -1)
+    unbroken: Flags = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
+    return unbroken & unbroken[-STALLED:][:1] if len(still) >= STALLED else np.zeros_like(still)
+
+
+class Lasting(NamedTuple):
+    """Since when channels have been in a state that they are in at the newest record."""
+
+    channels: int  # in it at the newest record
+    since: int  # the step since which all of these have been in it without a break
+    records: int  # from that step on
+    first: int  # the step of the first record at which any channel was in it
+    first_channels: int  # how many were in it there
+    channel: int  # the first of them
+
+
+def lasting(flags: Flags, steps: Integers) -> Lasting | None:
+    """Since when something holds, bool (records, channels); None if it doesn't at the newest one.
+
+    Example:
+        >>> flags = np.array([[0, 0, 0], [0, 1, 0], [1, 1, 0]], bool)
+        >>> lasting(flags, np.array([10, 20, 30]))
+        Lasting(channels=2, since=30, records=1, first=20, first_channels=1, channel=1)
+    """
+    if not len(flags) or not flags[-1].any():
+        return None
+    now = flags[:, flags[-1]]
+    records = int(np.where(now.all(axis=0), len(now), (~now[::-1]).argmax(axis=0)).min())
+    first = int(flags.any(axis=1).argmax())
+    firsts = np.flatnonzero(flags[first])
+    return Lasting(
+        now.shape[1],
+        int(steps[len(now) - records]),
+        records,
+        int(steps[first]),
+        len(firsts),
+        int(firsts[0]),
+    )
 
 
 def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:
     """Settles some of the moving channels by their relative delta, as codes; a new array.
 
-    One with NaN or infinity never settles; with a threshold of 0 or less none does.
+    With a threshold of 0 or less none settles.
     """
     return settled_below(state, settling(delta, state, patience), quiet_limit(threshold))
 
@@ -183,7 +235,7 @@ def settling_after(
     plain = unsettled & np.uint8(STATE)
     quiet_from = np.minimum(delta, np.int16(NAN)) + np.int16(1)
     trained = (plain == MOVING) | (plain == REACTIVATED)
-    quiet_from[~trained | ((unsettled & np.uint8(NONFINITE)) != 0)] = NEVER
+    quiet_from[~trained] = NEVER
     earlier = len(before.quiet_from)
     quiet_from = np.concatenate([before.quiet_from, quiet_from])
     enter, stay = quiet_from.copy(), quiet_from.copy()
@@ -241,17 +293,16 @@ class LatestStates:
     """Computes the states of each record from earlier ones, as if for all records together.
 
     Of each variable there are the number of channels, int64 (variables,), and as bool (variables,)
-    whether channels of zeros count as pruned, and whether anything but an optimizer moves it.
+    whether it is a kernel, whose channels may be pruned without a mask, and whether anything but an
+    optimizer moves it.
     """
 
     def __init__(
         self, widths: Integers, kernels: Flags, follows: Flags, threshold: float = THRESHOLD
     ) -> None:
-        self._widths, self._kernels = widths, kernels
-        self._starts = np.cumsum(widths) - widths
-        self._follows = np.repeat(follows, widths)
+        self._kernels, self._follows = np.repeat(kernels, widths), np.repeat(follows, widths)
         self._limit = quiet_limit(threshold)
-        self._seen = np.zeros(len(widths), bool)
+        self._seen = np.zeros(len(self._kernels), bool)
         self._codes: deque[Codes] = deque(maxlen=PATIENCE + 1)
         self._measured: deque[Flags] = deque(maxlen=PATIENCE + 1)
         self._carry = Carry.first(len(self._follows))
@@ -261,9 +312,9 @@ class LatestStates:
 
         Codes are int16 (statistics, channels of all variables).
         """
-        self._seen |= np.logical_or.reduceat(_nonzero(codes), self._starts)
+        self._seen |= _nonzero(codes)
         self._codes.append(codes)
-        self._measured.append(np.repeat(self._seen & self._kernels, self._widths))
+        self._measured.append(self._seen & self._kernels)
         steps = np.arange(len(self._codes))
         unsettled = unsettled_states(
             np.stack(self._codes, axis=1),

@@ -1,7 +1,8 @@
 """Findings about some runs: each a sentence and where to see it.
 
-All steps are those of records. A finding about a layer is about its newest record; "since" is the
-first record of the unbroken series up to it in which as many channels were in that state.
+All steps are those of records. A finding about a layer is about its newest record; its step is that
+of the first record at which it held for any channel. If more of them hold it since later, the
+sentence says when.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.channel_states import FROZEN, PRUNED, SETTLED
+from tb_pastnet.core.channel_states import FROZEN, PRUNED, SETTLED, Lasting
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import CAUSES, between
 
@@ -36,12 +37,10 @@ class LayerFacts(NamedTuple):
     channels: int
     steps: npt.NDArray[np.int64]  # int64 (records,), of its records
     counts: npt.NDArray[np.uint32]  # uint32 (records, 6), channels in each state
-    nonfinite: npt.NDArray[np.uint32]  # uint32 (records,), channels with NaN or infinity
     mean_delta: npt.NDArray[np.float32]  # float32 (records,), the mean relative delta
-    # channels that are meant to train and don't change, see `channel_states.stalled`
-    stalled: int = 0
-    # the step since which none of them has changed, None if there are none
-    stalled_since: int | None = None
+    # since when channels are "nonfinite", "stalled" (see `channel_states.stalled`), "frozen" or
+    # "pruned" at the newest record
+    lasting: Mapping[str, Lasting] = {}
 
 
 class Violated(NamedTuple):
@@ -177,56 +176,62 @@ def _silent(run: RunFacts) -> Iterator[Finding]:
 
 
 def _states(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
-    """Frozen, pruned, non-finite and stalled layers, grouped by the step at which that began."""
-    groups: dict[tuple[str, int, bool], list[tuple[LayerFacts, int]]] = {}
+    """Frozen, pruned, non-finite and stalled layers, grouped by the steps at which that began."""
+    groups: dict[tuple[str, bool, tuple[int, ...]], list[tuple[LayerFacts, Lasting]]] = {}
     for layer in layers:
-        for kind, count, since in _standing(layer):
-            complete = count == layer.channels
-            groups.setdefault((kind, since, complete), []).append((layer, count))
-    for (kind, since, complete), group in groups.items():
+        for kind, own in layer.lasting.items():
+            times = own.first, own.since, own.records if kind == "stalled" else 0
+            key = kind, own.channels == layer.channels, times
+            groups.setdefault(key, []).append((layer, own))
+    for (kind, _, (first, *_)), group in groups.items():
         members = [layer for layer, _ in group]
-        channels = sum(count for _, count in group)
-        names = _named([layer.id for layer in members])
-        total = sum(layer.channels for layer in members)
-        who = names if complete else f"{channels:,} of {counted(total, 'channel')} of {names}"
-        text = _SENTENCES[kind].format(who=who, since=f"{since:,}")
-        yield _layers_finding(kind, run, members, since, channels, text)
+        channels = sum(own.channels for _, own in group)
+        yield _layers_finding(kind, run, members, first, channels, _lasting_text(kind, group))
 
 
-_SENTENCES: Mapping[str, str] = {
-    "frozen": "{who} frozen since step {since}",
-    "pruned": "{who} pruned since step {since}",
-    "nonfinite": "{who} NaN or infinite since step {since}",
-    "stalled": "{who} stalled since step {since}: meant to train, but unchanged",
+_STATES: Mapping[str, tuple[str, str]] = {
+    "frozen": ("frozen", ""),
+    "pruned": ("pruned", ""),
+    "nonfinite": ("NaN or infinite", ""),
+    "stalled": ("stalled", ": trainable, but unchanged at {records}"),
 }
+"""The state in words, and what a sentence adds."""
 
 
-def _standing(layer: LayerFacts) -> Iterator[tuple[str, int, int]]:
-    """Kind, channels and first step of each state of a layer at its newest record."""
-    frozen, pruned = layer.counts[:, FROZEN], layer.counts[:, PRUNED]
-    for kind, counts in (("frozen", frozen), ("pruned", pruned), ("nonfinite", layer.nonfinite)):
-        if counts[-1]:
-            yield kind, int(counts[-1]), _since(layer, counts == counts[-1])
-    if layer.stalled and layer.stalled_since is not None:
-        yield "stalled", layer.stalled, layer.stalled_since
+def _lasting_text(kind: str, group: Sequence[tuple[LayerFacts, Lasting]]) -> str:
+    state, more = _STATES[kind]
+    names = _named(layer.id for layer, _ in group)
+    lasting = group[0][1]
+    channels, of = sum(own.channels for _, own in group), sum(layer.channels for layer, _ in group)
+    rest = more.format(records=counted(lasting.records, "recorded step"))
+    if lasting.first == lasting.since:
+        who = names if channels == of else f"{channels:,} of {counted(of, 'channel')} of {names}"
+        return f"{who} {state} since step {lasting.since:,}{rest}"
+    firsts = sum(own.first_channels for _, own in group)
+    which = f"channel {lasting.channel:,}" if firsts == 1 else counted(firsts, "channel")
+    who = f"{'all ' if channels == of else f'{channels:,} of '}{counted(of, 'channel')}"
+    return (
+        f"{names}: first {state} at step {lasting.first:,} ({which}); "
+        f"{who} since step {lasting.since:,}{rest}"
+    )
 
 
 def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
-    """The layers in which no channel moves any more, though some of them still could."""
+    """The layers all of whose channels are settled, frozen or pruned; a stalled layer isn't one."""
     still_layers: list[tuple[int, LayerFacts]] = []
     for layer in layers:
         still = layer.counts[:, [SETTLED, FROZEN, PRUNED]].sum(axis=1)
         done = (layer.counts[:, SETTLED] > 0) & (still == layer.channels)
-        if done[-1]:
+        if done[-1] and "stalled" not in layer.lasting:
             still_layers.append((_since(layer, done), layer))
     if not still_layers:
         return
     still_layers.sort(key=lambda entry: entry[0])
     members = [layer for _, layer in still_layers]
-    since = still_layers[-1][0]
     names = _named(f"{layer.id} since step {step:,}" for step, layer in still_layers)
-    text = f"Settled, so training could stop: {names}"
-    yield _layers_finding("settled", run, members, since, sum(x.channels for x in members), text)
+    channels = sum(layer.channels for layer in members)
+    text = f"All channels settled, frozen or pruned: {names}"
+    yield _layers_finding("settled", run, members, still_layers[0][0], channels, text)
 
 
 def _since(layer: LayerFacts, so: npt.NDArray[np.bool_]) -> int:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.quantize import (
+    NAN,
+    ZERO,
     Codes,
     dequantize,
     dequantize_counts,
@@ -119,9 +121,38 @@ def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
     return codes
 
 
-def dequantize_statistic(row: int, codes: npt.ArrayLike) -> Floats:
-    """Returns the float64 values of a statistic's codes, by its row."""
-    return (dequantize_counts if row in COUNTS else dequantize)(codes)
+def dequantize_statistic(row: int, codes: Codes) -> Floats:
+    """Returns the float64 values of a statistic, by its row, from the codes of all, (rows, …).
+
+    Norms are those of finite elements. If there are no others than zeros beside NaN or infinity,
+    the norm is NaN: it doesn't exist.
+    """
+    values: Floats = (dequantize_counts if row in COUNTS else dequantize)(codes[row])
+    missing = np.zeros(values.shape, bool)
+    if row in (NORM, DELTA_NORM, DELTA_MAX):
+        missing |= without_norm(codes)
+    if row in (PAST_NORM, DELTA_NORM, DELTA_MAX):
+        missing |= without_past(codes)
+    values[missing] = np.nan
+    return values
+
+
+def without_norm(codes: Codes) -> npt.NDArray[np.bool_]:
+    """Where a channel has NaN or infinity, and no finite element but zeros."""
+    nonfinite = (codes[NONFINITE] != ZERO) & (codes[NONFINITE] != NAN)
+    empty: npt.NDArray[np.bool_] = nonfinite & (codes[NORM] == ZERO)
+    return empty
+
+
+def without_past(codes: Codes) -> npt.NDArray[np.bool_]:
+    """Where the past had NaN or infinity, and no finite element but zeros, as far as records show.
+
+    Such a past has a norm of 0. If it had been all zeros, a norm now would be a delta.
+    """
+    empty: npt.NDArray[np.bool_] = codes[PAST_NORM] == ZERO
+    if empty.any():
+        empty &= (codes[DELTA_NORM] == ZERO) & ((codes[NORM] != ZERO) | without_norm(codes))
+    return empty
 
 
 def _norm(values: Floats) -> Floats:

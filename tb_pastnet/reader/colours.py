@@ -13,7 +13,6 @@ class Theme:
     states: tuple[str, ...]  # by state code, "" for no data
     hatch: str
     violated: str
-    nonfinite: str
     panel: str
     text: str
     muted: str
@@ -23,10 +22,9 @@ class Theme:
 
 LIGHT = Theme(
     movement=("#ffdc9c", "#f2902f", "#b8380a"),
-    states=("", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1", "#1e3b2c"),
+    states=("", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1", "#1e3b2c", "#149476"),
     hatch="#d3d7dc",
     violated="#d466ff",
-    nonfinite="#149476",
     panel="#ffffff",
     text="#202124",
     muted="#5f6368",
@@ -36,10 +34,9 @@ LIGHT = Theme(
 
 DARK = Theme(
     movement=("#85481a", "#e07d22", "#ffc65e"),
-    states=("", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043", "#c3e1b4"),
+    states=("", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043", "#c3e1b4", "#988f88"),
     hatch="#55585c",
     violated="#ff99ff",
-    nonfinite="#988f88",
     panel="#303030",
     text="#ffffff",
     muted="#bdbdbd",

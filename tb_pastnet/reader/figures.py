@@ -18,7 +18,9 @@ import numpy.typing as npt
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.checks import check_threshold
+from tb_pastnet.core.quantize import Codes
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Floats, Integers, rows_of
@@ -27,7 +29,7 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.state_series import KERNEL
+from tb_pastnet.reader.state_series import KERNEL, STATISTIC
 from tb_pastnet.reader.store import MARKS, RunReader
 from tb_pastnet.reader.tally import BINS, StateCounts, Tally, make_tally
 from tb_pastnet.reader.threads import in_threads
@@ -39,13 +41,6 @@ BLOCK = 64
 _PRECISION = 0.045
 
 
-class Stalled(NamedTuple):
-    """How many channels of a variable are meant to train but don't change, and since which step."""
-
-    channels: int
-    since: int | None
-
-
 @dataclass(frozen=True, eq=False)
 class RunSummary:
     """The facts of a run, record by record, with its layers in order."""
@@ -54,7 +49,7 @@ class RunSummary:
     # int32 (layers, records), the layer's record at each step, -1 for none
     rows: npt.NDArray[np.int32]
     accounts: tuple[Account, ...]  # of each layer's main variable
-    stalled: tuple[Stalled, ...]  # of each layer's main variable
+    lasting: tuple[Mapping[str, Lasting], ...]  # of each layer's main variable; see `_lasting`
     deltas: Integers  # (`BINS`,), see `Tally`, of all layers together
     # (layers, records), pruned weights, NaN where unknown; whole numbers in the smallest dtype
     pruned: npt.NDArray[Any]
@@ -96,7 +91,7 @@ class _VariableSummary(NamedTuple):
     pruned: Floats
     partial: Floats
     marked: int
-    stalled: Stalled
+    lasting: Mapping[str, Lasting]
     account: Account
     notes: Notes
 
@@ -130,7 +125,7 @@ def _make_tallies(reader: RunReader) -> RunTallies:
         steps,
         np.array([rows_of(steps, main.steps) for main in mains], np.int32).reshape(pruned.shape),
         tuple(main.account for main in mains),
-        tuple(main.stalled for main in mains),
+        tuple(main.lasting for main in mains),
         sum((main.tally.deltas for main in mains), np.zeros(BINS, np.int64)),
         smallest(pruned),
         prunable,
@@ -166,18 +161,13 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
             # Violations are listed from the same records.
             reader.kept((MARKS, name), lambda: series.marks)
         state = mark(series.unsettled, series.steps, masks.violations.get(name, ()))
-        # Following channels may wait long for their source.
-        is_following = (state & np.uint8(channel_states.STATE)) == channel_states.FOLLOWING
-        since = channel_states.stalled(records.codes, state)
-        since[is_following.any(axis=0)] = -1
-        since = since[since >= 0]
         return _VariableSummary(
             series.steps,
             make_tally(state, series.delta),
             series.pruned,
             series.partial,
             len(series.marks.channels),
-            Stalled(len(since), int(series.steps[since.max()]) if len(since) else None),
+            _lasting(records.codes, state, series.steps, run.variables[name]),
             series.account,
             series.notes,
         )
@@ -187,6 +177,20 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
     )
     first = [summaries[name].steps for name in variables[:1]]
     return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, summaries
+
+
+def _lasting(
+    codes: Codes, state: channel_states.States, steps: Integers, variable: VariableEntry
+) -> Mapping[str, Lasting]:
+    """Since when channels are as they are at the newest record, by kind of finding."""
+    plain = state & np.uint8(channel_states.STATE)
+    states = channel_states.NONFINITE, channel_states.FROZEN, channel_states.PRUNED
+    flags = {channel_states.NAMES[code]: plain == code for code in states}
+    # No gradient trains a statistic, and what follows may wait long for its source.
+    if not (variable.role == STATISTIC or variable.follows):
+        flags["stalled"] = channel_states.stalled(codes, state)
+    each = {kind: channel_states.lasting(own, steps) for kind, own in flags.items()}
+    return {kind: lasting for kind, lasting in each.items() if lasting is not None}
 
 
 def _count_pruned(
@@ -329,7 +333,6 @@ class Figures:
             "age": smallest((self.steps[part] - self.steps[shown]).astype(np.float64)),
             "counts": smallest(states.counts),
             "violated": smallest(states.violated),
-            "nonfinite": smallest(states.nonfinite),
             "mean_delta": states.mean_delta,
             "pruned": smallest(self.pruned[in_force]),
         }
@@ -372,7 +375,7 @@ def _count(reader: RunReader, threshold: float) -> _Kept:
     tallies, run = tallies_of(reader), reader.run
     all_rows = tallies.summary.rows
     counts = np.zeros((*all_rows.shape, len(channel_states.NAMES)), np.uint32)
-    violated, nonfinite = np.zeros((2, *all_rows.shape), np.uint32)
+    violated = np.zeros(all_rows.shape, np.uint32)
     mean_delta = np.full(all_rows.shape, np.nan, np.float32)
 
     def fill(layer: int) -> None:
@@ -380,10 +383,10 @@ def _count(reader: RunReader, threshold: float) -> _Kept:
         own = tallies.layers[layer].counts(threshold).at(all_rows[layer, recorded])
         channels = run.variables[run.layers[layer].main].channels
         counts[layer, ~recorded, channel_states.NO_DATA] = channels
-        for array, values in zip((counts, violated, nonfinite, mean_delta), own, strict=True):
+        for array, values in zip((counts, violated, mean_delta), own, strict=True):
             array[layer, recorded] = values
 
     list(in_threads(fill, range(len(run.layers))))
-    arrays = (smallest(counts), smallest(violated), smallest(nonfinite), mean_delta)
+    arrays = (smallest(counts), smallest(violated), mean_delta)
     packed = [(zlib.compress(array.tobytes(), 1), array.dtype, array.shape) for array in arrays]
     return _Kept(packed, tallies.notes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import asdict, replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from tb_pastnet.reader.layer_events import merge_events
 from tb_pastnet.reader.runs import variable_facts
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.state_series import StateSeries, make_state_series, measured_in
+from tb_pastnet.reader.state_series import StateSeries, make_state_series
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.tables import Columns, Labels
 from tb_pastnet.reader.violation_list import mark, violations_of
@@ -87,8 +86,7 @@ def channel_view(
     """Everything recorded of one channel, as JSON values."""
     series = reader.series(variable.id)
     only = series.part(slice(None), slice(channel, channel + 1))
-    measured = measured_in(series, variable)
-    own = make_state_series(only, variable, reader.masks.commanded(variable.id), seen=measured)
+    own = make_state_series(only, variable, reader.masks.commanded(variable.id))
     audited = [
         violation
         for violation in reader.masks.violations.get(variable.id, ())
@@ -159,8 +157,10 @@ def record_columns(
 
 def _values(series: RecordSeries) -> dict[str, Floats]:
     """The relative delta and all statistics by name, float64 (records, channels) each."""
-    values = map(statistics.dequantize_statistic, count(), series.codes)
     return {
         "relative_delta": dequantize(channel_states.relative_delta(series.codes)),
-        **dict(zip(statistics.STATISTICS, values, strict=True)),
+        **{
+            name: statistics.dequantize_statistic(row, series.codes)
+            for row, name in enumerate(statistics.STATISTICS)
+        },
     }

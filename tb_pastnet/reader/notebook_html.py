@@ -59,9 +59,11 @@ def records_html(title: str, records: Records, states: States) -> str:
     if len(records.steps):
         counts = np.bincount(states[-1] & np.uint8(STATE), minlength=len(NAMES))[1:]
         delta = records.relative_delta[-1]
+        delta = delta[~np.isnan(delta)]  # a channel with NaN or infinity has none
+        sizes = f"median {np.median(delta):.2g}, largest {delta.max():.2g}" if delta.size else "–"
         rows += [
             (f"states at step {records.steps[-1]:,}", _states(counts.tolist())),
-            ("relative change Δ", f"median {np.median(delta):.2g}, largest {delta.max():.2g}"),
+            ("relative change Δ", sizes),
             ("violations", f"{len(records.violations):,}"),
         ]
     return html_table(title, (), rows)

@@ -23,7 +23,7 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.series_source import Readings, SeriesName, grouped
-from tb_pastnet.reader.state_series import make_state_series
+from tb_pastnet.reader.state_series import KERNEL
 from tb_pastnet.reader.store import RunReader
 
 UNITS = ("weights", "channels")
@@ -197,9 +197,9 @@ def make_channel_sets(series: RecordSeries, variable: VariableEntry) -> ChannelS
     Only in kernels do channels of zeros count as pruned without a mask.
     """
     _, records, channels = series.codes.shape
-    state = make_state_series(series, variable, None).unsettled & np.uint8(channel_states.STATE)
-    kept = state != channel_states.PRUNED
-    sets = np.stack([kept, kept & (state != channel_states.FROZEN)], axis=1)
+    measured = channel_states.seen(series.codes) if variable.role == KERNEL else None
+    pruned, frozen = channel_states.held_channels(series.codes, measured)
+    sets = np.stack([~pruned, ~(pruned | frozen)], axis=1)
     changed = np.ones(records, bool)
     changed[1:] = (sets[1:] != sets[:-1]).any(axis=(1, 2))
     rows = overlap.words(np.packbits(sets[changed], axis=2))

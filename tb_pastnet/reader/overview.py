@@ -1,7 +1,8 @@
 """All layers of a run: channels by state, record by record or in columns to draw.
 
 There are as many columns as the picture has pixels. A column of several records is their mean. Rare
-states stay visible: a reactivated channel keeps a part, and a mark is set if any record has it.
+states stay visible: a reactivated or nonfinite channel keeps a part, and a mark is set if any
+record has it.
 """
 
 from __future__ import annotations
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
 WHOLE = 255
 """Parts that the shares of a column add up to."""
 
-VIOLATED, NONFINITE = 1, 2
-"""Marks of a column."""
+VIOLATED = 1
+"""The mark of a column."""
 
 _BY_RECORD = (
-    "moving", "reactivated", "settled", "frozen", "pruned", "following",
-    "violated", "nonfinite", "mean_delta", "pruned_weights",
+    *channel_states.NAMES[1:], "violated", "mean_delta", "pruned_weights",
 )  # fmt: skip
 
 
@@ -54,9 +54,9 @@ class Overview:
         frozen: int64 (records, layers), frozen channels.
         pruned: int64 (records, layers), pruned channels.
         following: int64 (records, layers), channels moved by anything but an optimizer.
+        nonfinite: int64 (records, layers), channels with NaN or infinity.
         violated: int64 (records, layers), channels that moved while frozen or pruned, completely
             or in part.
-        nonfinite: int64 (records, layers), channels with NaN or infinity.
         mean_delta: float32 (records, layers), the mean relative delta of moving channels, each
             taken as 1 at most; NaN where none moves.
         pruned_weights: float64 (records, layers), weights that the kept masks hold at zero; NaN
@@ -93,8 +93,8 @@ class Overview:
         self.frozen = counts[channel_states.FROZEN].copy()
         self.pruned = counts[channel_states.PRUNED].copy()
         self.following = counts[channel_states.FOLLOWING].copy()
+        self.nonfinite = counts[channel_states.NONFINITE].copy()
         self.violated = states.violated.T.astype(np.int64, order="C")
-        self.nonfinite = states.nonfinite.T.astype(np.int64, order="C")
         self.mean_delta = states.mean_delta.T.copy()
         self.pruned_weights = figures.pruned.T.copy()
         self.prunable_weights = np.array(figures.summary.prunable, np.int64)
@@ -113,8 +113,8 @@ class Overview:
         """Returns all values, one row per record and layer, with the columns of the CSV export.
 
         Returns:
-            Columns step, layer (categorical), channels, the states, violated, nonfinite,
-            mean_delta, pruned_weights (NaN where unknown) and prunable_weights.
+            Columns step, layer (categorical), channels, the states, violated, mean_delta,
+            pruned_weights (NaN where unknown) and prunable_weights.
 
         Raises:
             ImportError: pandas isn't installed.
@@ -192,31 +192,28 @@ def pool(states: StateCounts, starts: Integers) -> dict[str, npt.NDArray[Any]]:
     parts that add up to `WHOLE`; `mean_delta`, float32 (rows, columns), weighted by moving
     channels; and `marks`, uint8 (rows, columns), those that any record has.
     """
-    counts, violated, nonfinite, mean = states
+    counts, violated, mean = states
     has_data = counts[..., channel_states.NO_DATA] < counts.sum(axis=2)
     sums = np.add.reduceat(np.where(has_data[..., None], counts, 0), starts, axis=1)
     empty = ~np.logical_or.reduceat(has_data, starts, axis=1)
     sums[empty, channel_states.NO_DATA] = 1
     marks = np.logical_or.reduceat(violated > 0, starts, axis=1) * np.uint8(VIOLATED)
-    marks |= np.logical_or.reduceat(nonfinite > 0, starts, axis=1) * np.uint8(NONFINITE)
     deltas = _mean_of(mean, starts, counts[..., channel_states.MOVING])
     return {"shares": _parts(sums), "mean_delta": deltas, "marks": marks}
 
 
 def _parts(sums: Floats) -> npt.NDArray[np.uint8]:
-    """Sums as whole parts, rounded so that they add up to `WHOLE`."""
+    """Sums as whole parts, rounded so that they add up to `WHOLE`; what is rare keeps a part."""
     totals = sums.sum(axis=2, keepdims=True)
     edges = np.rint(np.cumsum(sums, axis=2) * (WHOLE / np.maximum(totals, 1)))
     parts = np.diff(edges, axis=2, prepend=0)
-    lost = (sums[..., channel_states.REACTIVATED] > 0) & (
-        parts[..., channel_states.REACTIVATED] == 0
-    )
-    if lost.any():
-        largest = parts[lost].argmax(axis=1)
-        rows = parts[lost]
-        rows[np.arange(len(rows)), largest] -= 1
-        rows[:, channel_states.REACTIVATED] = 1
-        parts[lost] = rows
+    for rare in (channel_states.REACTIVATED, channel_states.NONFINITE):
+        lost = (sums[..., rare] > 0) & (parts[..., rare] == 0)
+        if lost.any():
+            rows = parts[lost]
+            rows[np.arange(len(rows)), rows.argmax(axis=1)] -= 1
+            rows[:, rare] = 1
+            parts[lost] = rows
     parts_u1: npt.NDArray[np.uint8] = parts.astype(np.uint8)
     return parts_u1
 

@@ -30,7 +30,7 @@ from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.colours import Theme
 from tb_pastnet.reader.tally import StateCounts
 
-STACK = np.array([MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA])
+STACK = np.array([NONFINITE, MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA])
 """From the bottom of a strip to its top."""
 
 MODES = ("both", "state", "delta")
@@ -55,7 +55,6 @@ class Palette(NamedTuple):
     hatch: Pixels
     dot: Pixels
     violated: Pixels
-    nonfinite: Pixels
 
 
 class Cut(NamedTuple):
@@ -74,7 +73,7 @@ def palette_of(theme: Theme) -> Palette:
     return Palette(
         np.floor(ramp + 0.5).astype(np.uint8),
         np.stack([_rgba(colour) for colour in theme.states]),
-        *(_rgba(each) for each in (theme.hatch, theme.dot, theme.violated, theme.nonfinite)),
+        *(_rgba(each) for each in (theme.hatch, theme.dot, theme.violated)),
     )
 
 
@@ -117,41 +116,38 @@ def cut_channels(channels: int, height: int) -> Cut:
 def strip(counts: StateCounts, cut: Cut, height: int, threshold: float, theme: Theme) -> Pixels:
     """The state strip of a layer with records: the height of a colour is a share of channels.
 
-    Violations are a line at its top, values that aren't finite one at its bottom.
+    Violations are a line at its top. Nonfinite channels are at its bottom, at least as high.
     """
     moving = np.where(counts.mean_delta > 0, counts.counts[:, MOVING], 0)
     moved, weights = (
         np.add.reduceat(values, cut.starts)
         for values in (moving * np.nan_to_num(counts.mean_delta), moving)
     )
-    violated, nonfinite = (
-        np.logical_or.reduceat(values > 0, cut.starts)
-        for values in (counts.violated, counts.nonfinite)
-    )
+    violated = np.logical_or.reduceat(counts.violated > 0, cut.starts)
     line = min(2 * RATIO, -(-height // 4))
     shares = np.add.reduceat(counts.counts[:, STACK].astype(np.float64), cut.starts)
-    tops = _tops(shares, height, RATIO + line * (violated.astype(int) + nonfinite))
+    tops = _tops(shares, height, RATIO + line * violated, line)
     from_bottom = np.arange(height)[::-1, None]
     states = STACK[(tops.T[:, None] <= from_bottom).sum(axis=0)]
     levels = np.broadcast_to(levels_of(moved / np.maximum(weights, 1), threshold), states.shape)
     pixels = _patterned(states[:, cut.part], levels[:, cut.part], theme)
     palette = palette_of(theme)
     pixels[:line, violated[cut.part]] = palette.violated
-    pixels[height - line :, nonfinite[cut.part]] = palette.nonfinite
     return pixels
 
 
-def _tops(shares: Floats, height: int, least: Integers) -> Integers:
-    """Cumulative heights, (parts, states) from the bottom; reactivated has at least `least`."""
+def _tops(shares: Floats, height: int, reactivated: Integers, nonfinite: int) -> Integers:
+    """Cumulative heights, (parts, states) from the bottom; what is rare has a least height."""
     sums = np.cumsum(shares, axis=1)
     tops = np.floor(sums / sums[:, -1:] * height + 0.5)
     heights = np.diff(tops, axis=1, prepend=0).astype(np.int64)
-    rare = int(np.flatnonzero(STACK == REACTIVATED)[0])
-    lacking = np.where(shares[:, rare] > 0, np.maximum(least - heights[:, rare], 0), 0)
-    heights[:, rare] += lacking
-    rest = heights.copy()
-    rest[:, rare] = -1
-    heights[np.arange(len(heights)), rest.argmax(axis=1)] -= lacking
+    for state, least in ((REACTIVATED, reactivated), (NONFINITE, nonfinite)):
+        rare = int(np.flatnonzero(state == STACK)[0])
+        lacking = np.where(shares[:, rare] > 0, np.maximum(least - heights[:, rare], 0), 0)
+        heights[:, rare] += lacking
+        rest = heights.copy()
+        rest[:, rare] = -1
+        heights[np.arange(len(heights)), rest.argmax(axis=1)] -= lacking
     return np.cumsum(heights, axis=1)
 
 
@@ -171,14 +167,12 @@ def heatmap(
     shown = (plain == MOVING) | (mode == "delta")
     levels = pooled(np.maximum, np.where(shown, levels_of(delta, threshold), np.uint8(0)))
     state = _most(plain, across, down)[down.part][:, across.part]
-    state[pooled(np.logical_or, plain == REACTIVATED)] = REACTIVATED
+    for rare in (REACTIVATED, NONFINITE):
+        state[pooled(np.logical_or, plain == rare)] = rare
     pixels = _patterned(state, levels, theme, mode)
     height, channels = len(down.part), states.shape[1]
     y, x = np.ogrid[:height, : len(across.part)]
     palette = palette_of(theme)
-    marked = pooled(np.logical_or, (states & np.uint8(NONFINITE)) != 0)
-    stripes = (x + 2 * y) % (3 * RATIO) < RATIO
-    pixels[marked & (stripes | _begins(marked))] = palette.nonfinite
     marked = pooled(np.logical_or, (states & np.uint8(VIOLATED)) != 0)
     stripes = (x + y) % (3 * RATIO) < RATIO
     if height / channels >= _TALL:
@@ -225,6 +219,7 @@ def _patterned(states: States, levels: Pixels, theme: Theme, mode: str = "both")
     pixels[(states == PRUNED) & ((x + y) % (5 * RATIO) < RATIO)] = palette.hatch
     dots = (x % (4 * RATIO) < RATIO) & (y % (4 * RATIO) < RATIO)
     pixels[(states == NO_DATA) & dots] = palette.dot
-    tinted = states != NO_DATA if mode == "delta" else (states == MOVING) & (mode == "both")
+    moving = (states == MOVING) & (mode == "both")
+    tinted = (states != NO_DATA) & (states != NONFINITE) if mode == "delta" else moving
     pixels[tinted] = palette.movement[levels[tinted]]
     return pixels

@@ -14,14 +14,14 @@ from tb_pastnet.core.channel_states import (
     MOVING,
     NAMES,
     NO_DATA,
+    NONFINITE,
     PRUNED,
     REACTIVATED,
     SETTLED,
     STATE,
+    VIOLATED,
     States,
 )
-from tb_pastnet.core.channel_states import NONFINITE as NONFINITE_BIT
-from tb_pastnet.core.channel_states import VIOLATED as VIOLATED_BIT
 from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.reader import pixels
@@ -51,8 +51,7 @@ _GAP = 0.22  # of a row
 _TALLEST = 30.0  # inches
 _LONGEST = 40  # characters of a name
 _STEPS = 16  # colours of the scale in the legend
-_LISTED = (MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED, FOLLOWING, NO_DATA)
-VIOLATED, NONFINITE = "violated", "NaN or infinity"
+_LISTED = (MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED, FOLLOWING, NONFINITE, NO_DATA)
 
 
 class Plot(Figure):
@@ -77,8 +76,7 @@ def plot_run(
     axes = axes or _axes(height, theme)
     counts = [figures.states.at(row) for row in rows]
     occurring = {state for state in _LISTED if any(each.counts[:, state].any() for each in counts)}
-    marks = {VIOLATED: any(each.violated.any() for each in counts),
-             NONFINITE: any(each.nonfinite.any() for each in counts)}  # fmt: skip
+    violated = any(each.violated.any() for each in counts)
     size = min(9.0, 60 * height / len(rows))
     strip_share = 1 - _GAP
     centres = np.arange(len(rows)) + strip_share / 2
@@ -92,7 +90,7 @@ def plot_run(
     for spine in axes.spines.values():
         spine.set_visible(False)
     title = f"{_short(figures.run.name)}: states of channels"
-    _finish(axes, title, figures.steps, figures.threshold, occurring, marks, theme)
+    _finish(axes, title, figures.steps, figures.threshold, occurring, violated, theme)
     width, pixel_height = _pixels_of(axes)
     each = max(round(pixel_height / (len(rows) - _GAP)), 2 * RATIO)
     cut = pixels.cut_steps(figures.steps, width)
@@ -127,15 +125,14 @@ def plot_channels(
     axes = axes or _axes(min(max(0.12 * channels, 1.6), 5.0), theme)
     occurring = set(np.unique(states & np.uint8(STATE)).tolist())
     if mode == "delta":
-        occurring = {MOVING} | (occurring & {NO_DATA})
-    marks = {VIOLATED: bool((states & np.uint8(VIOLATED_BIT)).any()),
-             NONFINITE: bool((states & np.uint8(NONFINITE_BIT)).any())}  # fmt: skip
+        occurring = {MOVING} | (occurring & {NONFINITE, NO_DATA})
+    violated = bool((states & np.uint8(VIOLATED)).any())
     axes.set_ylim(channels - 0.5, -0.5)
     axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_ylabel("channel", color=theme.muted, fontsize=9)
     for spine in axes.spines.values():
         spine.set_edgecolor(theme.line)
-    _finish(axes, title, steps, threshold, occurring, marks, theme, mode)
+    _finish(axes, title, steps, threshold, occurring, violated, theme, mode)
     width, height = _pixels_of(axes)
     across, down = pixels.cut_steps(steps, width), pixels.cut_channels(channels, height)
     image = pixels.heatmap(states, delta, across, down, mode, threshold, theme)
@@ -169,7 +166,7 @@ def _finish(
     steps: Integers,
     threshold: float,
     occurring: set[int],
-    marks: dict[str, bool],
+    violated: bool,
     theme: Theme,
     mode: str = "both",
 ) -> None:
@@ -182,10 +179,9 @@ def _finish(
     axes.tick_params(axis="y", labelcolor=theme.text)
     handles = [_patch(state, theme, mode) for state in _LISTED if state in occurring]
     labels = [_label(state, threshold, mode) for state in _LISTED if state in occurring]
-    for mark, colour in ((VIOLATED, theme.violated), (NONFINITE, theme.nonfinite)):
-        if marks[mark]:
-            handles.append(Patch(color=colour))
-            labels.append(mark)
+    if violated:
+        handles.append(Patch(color=theme.violated))
+        labels.append("violated")
     above = offset_copy(axes.transAxes, _figure_of(axes), 0, 0.08)  # inches
     legend = axes.legend(
         handles, labels, title=title, alignment="left", loc="lower left",

@@ -98,7 +98,7 @@ class Records:
 
     @property
     def norm(self) -> Floats:
-        """float64 (records, channels), ‖w‖₂ over the finite elements."""
+        """float64 (records, channels), ‖w‖₂ over the finite elements; NaN if there are none."""
         return self._statistic(statistics.NORM)
 
     @property
@@ -155,8 +155,8 @@ class Records:
                 it is settled; with 0 none ever is.
 
         Returns:
-            str (records, channels): "moving", "reactivated", "settled", "frozen", "pruned" or
-            "following".
+            str (records, channels): "moving", "reactivated", "settled", "frozen", "pruned",
+            "following" or "nonfinite".
         """
         names: npt.NDArray[np.str_] = _NAMES[self._codes(threshold) & np.uint8(STATE)]
         return names
@@ -251,7 +251,7 @@ class Records:
         return self._reader.series(self._name)
 
     def _statistic(self, row: int) -> Floats:
-        return statistics.dequantize_statistic(row, self._series().codes[row])
+        return statistics.dequantize_statistic(row, self._series().codes)
 
 
 class Variable(Records):

@@ -37,15 +37,13 @@ def _facts(reader: RunReader, threshold: float) -> RunFacts:
 
 
 def _layer(figures: Figures, number: int) -> LayerFacts:
-    stalled, own = figures.summary.stalled[number], figures.summary.rows[number] >= 0
+    own = figures.summary.rows[number] >= 0
     states = figures.states.at((number, own))
     return LayerFacts(
         figures.run.layers[number].id,
         figures.channels[number],
         figures.steps[own],
         states.counts,
-        states.nonfinite,
         states.mean_delta,
-        stalled.channels,
-        stalled.since,
+        figures.summary.lasting[number],
     )

@@ -18,7 +18,7 @@ from tb_pastnet.core.quantize import ZERO, Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.layout import ROWS
-from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Flags, Floats, Integers
+from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Floats, Integers
 from tb_pastnet.reader.layer_events import Event
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series import RecordSeries
@@ -26,6 +26,8 @@ from tb_pastnet.reader.threads import in_threads
 
 KERNEL = "kernel"
 """The role of weights that may be pruned."""
+STATISTIC = "statistic"
+"""The role of what no gradient trains: a BatchNorm's moving mean, a buffer."""
 _SLAB = 1 << 21
 
 AUDITED_ROWS = tuple(row for row in ROWS if row not in (CHANGED, DELTA_MAX))
@@ -100,21 +102,17 @@ def make_state_series(
     series: RecordSeries,
     variable: VariableEntry,
     commanded: Integers | None = NO_INTEGERS,
-    *,
-    seen: Flags | None = None,
 ) -> StateSeries:
     """Finds the state and the relative delta of each record and channel.
 
     `commanded`, int64 (changes,), increasing, are the known steps at which its kept mask changed:
     pruning held weights there isn't a violation. None: the writer audited held weights itself, so
-    none are marked. `seen` is from `measured_in` of all channels, if these are some of a kernel;
-    None: these are all.
+    none are marked.
     """
     calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
     _, records, channels = series.codes.shape
     state = np.empty((records, channels), np.uint8)
     delta = np.empty((records, channels), np.int16)
-    measured = measured_in(series, variable) if seen is None else seen
 
     def slab(part: slice) -> tuple[Floats, Floats]:
         codes = series.codes[:, :, part]
@@ -123,7 +121,7 @@ def make_state_series(
             codes,
             series.steps,
             series.past_steps,
-            measured=measured,
+            measured=channel_states.seen(codes) if variable.role == KERNEL else None,
             audited=commanded is None,
             follows=variable.follows,
         )
@@ -143,11 +141,6 @@ def make_state_series(
         series.account,
         series.notes,
     )
-
-
-def measured_in(series: RecordSeries, variable: VariableEntry) -> Flags | None:
-    """Whether channels of zeros count as pruned without a mask, bool (records,); None: nowhere."""
-    return channel_states.seen(series.codes) if variable.role == KERNEL else None
 
 
 def _calm(series: RecordSeries, commanded: Integers) -> npt.NDArray[np.uint8]:

@@ -21,7 +21,7 @@ from tb_pastnet.format import planes, varint
 from tb_pastnet.reader.arrays import Integers
 
 _LEVEL = 1
-_WIDTH = len(channel_states.NAMES) + 2
+_WIDTH = len(channel_states.NAMES) + 1
 _ELSEWHERE = ZERO
 """The limit of a channel that is counted in the table: every threshold reaches it."""
 
@@ -50,7 +50,6 @@ class StateCounts(NamedTuple):
 
     counts: npt.NDArray[Any]  # (…, records, states), channels in each state
     violated: npt.NDArray[Any]  # (…, records), channels that moved though held
-    nonfinite: npt.NDArray[Any]  # (…, records), channels with NaN or infinity
     # float32 (…, records), mean over moving channels of the relative delta, each taken as 1 at
     # most; NaN where none moves
     mean_delta: npt.NDArray[Any]
@@ -66,8 +65,8 @@ class Tally:
 
     channels: int  # of the variable
     records: int  # how many there are
-    # deflated uint32 (records, states + 2): channels whose state no threshold changes, those that
-    # moved though held, those with NaN or infinity
+    # deflated uint32 (records, states + 1): channels whose state no threshold changes, and those
+    # that moved though held
     still: bytes
     # the limit and the relative delta of all others, (channels, records) each, sorted by record
     packed: bytes
@@ -81,7 +80,7 @@ class Tally:
     def counts(self, threshold: float) -> StateCounts:
         """The counts for a threshold of the relative delta; with 0 no channel is ever quiet."""
         table = np.frombuffer(zlib.decompress(self.still), np.uint32).reshape(-1, _WIDTH)
-        counts, violated, nonfinite = table[:, :-2].copy(), table[:, -2], table[:, -1]
+        counts, violated = table[:, :-1].copy(), table[:, -1]
         mean = np.full(self.records, np.nan, np.float32)
         if self.records and self.channels:
             limits, deltas = self._unpacked()
@@ -94,7 +93,7 @@ class Tally:
             number = np.count_nonzero(moving, axis=0)
             total = np.where(moving, shares, 0).sum(axis=0, dtype=np.float64)
             np.divide(total, number, out=mean, where=number > 0, casting="same_kind")
-        return StateCounts(counts, violated, nonfinite, mean)
+        return StateCounts(counts, violated, mean)
 
     def _unpacked(self) -> tuple[Codes, Codes]:
         reader = varint.Reader(self.packed)
@@ -111,8 +110,7 @@ def make_tally(unsettled: channel_states.States, delta: Codes) -> Tally:
     for state in np.unique(plain[~moving]):
         table[:, state] = np.count_nonzero(plain == state, axis=1)
     if (unsettled != plain).any():
-        table[:, -2] = np.count_nonzero(unsettled & np.uint8(channel_states.VIOLATED), axis=1)
-        table[:, -1] = np.count_nonzero(unsettled & np.uint8(channel_states.NONFINITE), axis=1)
+        table[:, -1] = np.count_nonzero(unsettled & np.uint8(channel_states.VIOLATED), axis=1)
     limits = np.where(moving, channel_states.settling(delta, unsettled), np.int16(_ELSEWHERE))
     still = zlib.compress(table.tobytes(), _LEVEL)
     packed = _packed(limits, delta) if records and channels else b""

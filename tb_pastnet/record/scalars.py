@@ -22,7 +22,6 @@ LogFunction = Callable[[dict[str, float], int], object]
 """A function that gets the numbers of a record, by name, and its step."""
 
 _STATES = channel_states.NAMES[1:]
-_SHARES = (*_STATES, "nonfinite")
 
 
 class Scalars:
@@ -47,7 +46,7 @@ class Scalars:
             np.array([main.kernel for main in mains]),
             np.array([follows[main.variable] for main in mains]),
         )
-        self._occurred = np.zeros((len(_SHARES), len(mains)), bool)
+        self._occurred = np.zeros((len(_STATES), len(mains)), bool)
 
     @noted("Could not call the function of log=")
     def tell(self, record: Record, **others: float) -> None:
@@ -58,7 +57,6 @@ class Scalars:
         states, codes = self._states.add(quantize_statistics(record.values[:, self._channels]))
         plain = states & np.uint8(channel_states.STATE)
         flags = [plain == code for code in range(1, len(channel_states.NAMES))]
-        flags.append((states & np.uint8(channel_states.NONFINITE)) != 0)
         counts = np.stack([self._by_layer(flag) for flag in flags])
         self._occurred |= counts > 0
         # As the tab has it: each taken as 1 at most.
@@ -67,11 +65,11 @@ class Scalars:
         moved, number = self._by_layer(np.where(moving, deltas, 0.0)), self._by_layer(moving)
 
         totals = counts.sum(axis=1) / len(self._channels)
-        numbers = dict(zip(_SHARES, totals.tolist(), strict=True))
+        numbers = dict(zip(_STATES, totals.tolist(), strict=True))
         numbers["delta"] = _ratio(moved.sum(), number.sum())
         for row, layer in enumerate(self._layers):
             for share in np.flatnonzero(self._occurred[:, row]):
-                numbers[f"layers/{layer}/{_SHARES[share]}"] = counts[share, row] / self._widths[row]
+                numbers[f"layers/{layer}/{_STATES[share]}"] = counts[share, row] / self._widths[row]
             numbers[f"layers/{layer}/delta"] = _ratio(moved[row], number[row])
         return _known(numbers)
 

@@ -18,8 +18,17 @@ Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 ZERO, NAN, INFINITE = -32768, 32766, 32767
-STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned", "following")
-NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED = range(6)
+STATES = (
+    "no data",
+    "moving",
+    "reactivated",
+    "settled",
+    "frozen",
+    "pruned",
+    "following",
+    "nonfinite",
+)
+NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, FOLLOWING, NONFINITE = range(8)
 PATIENCE, TEN_TIMES, STALLED = 5, 53, 20
 
 
@@ -63,9 +72,12 @@ class Recorded:
         free = kept & tensor.split(tensor.trainable)
         free &= ~tensor.still[:, None, None]
         self._kept, self._free, self._same = kept, free, same
+        gone = ~(before & (past != 0)).any(axis=2) & ~before.all(axis=2)
         self.norm = code(_norm(np.where(good, now, 0)))
         self.past_norm = code(_norm(np.where(before, past, 0)))
         self.delta_norm = code(_norm(delta))
+        # Records can't tell it from zeros where nothing else shows it.
+        self.nothing_before = gone & (self.norm != ZERO) & (self.delta_norm == ZERO)
         self.delta_max = code(np.abs(delta).max(axis=2))
         self.changed = share(~same)
         self.nonfinite = (~good).sum(axis=2)
@@ -75,11 +87,20 @@ class Recorded:
 
     @cached_property
     def delta(self) -> Codes:
-        """Of the relative delta."""
+        """Of the relative delta; a channel that isn't finite has none, nor has one that wasn't."""
         found = self.delta_norm - self.past_norm
         found[self.past_norm == ZERO] = INFINITE
         found[self.delta_norm == ZERO] = ZERO
+        found[~self.finite | self.nothing_before] = NAN
         return found
+
+    def missing(self, name: str) -> Flags:
+        """Where a norm doesn't exist: of a channel without a finite element but zeros."""
+        now = ~self.finite & (self.norm == ZERO)
+        past = self.nothing_before | (now & (self.past_norm == ZERO) & (self.delta_norm == ZERO))
+        if name in ("delta_norm", "delta_max"):
+            return now | past
+        return {"norm": now, "past_norm": past}.get(name, np.zeros_like(now))
 
     @cached_property
     def violated(self) -> Flags:
@@ -108,10 +129,10 @@ class Recorded:
         masked = (self.kept == ZERO) & True
         pruned = masked.copy()
         if self.tensor.role == "kernel":
-            values = ((self.norm != ZERO) | (self.past_norm != ZERO)).any(axis=1)
-            zero = (self.norm == ZERO) & (self.past_norm == ZERO) & self.finite
+            values = (self.norm != ZERO) | (self.past_norm != ZERO)
             for at in range(len(self.steps)):
-                pruned[at] |= zero[at] & bool(values[: at + 1].any())
+                zero = (self.norm[at] == ZERO) & self.finite[at]
+                pruned[at] |= zero & values[: at + 1].any(axis=0)
         return pruned, (self.trainable == ZERO) & ~pruned
 
     @lru_cache(maxsize=8)  # noqa: B019 - few are made
@@ -133,9 +154,11 @@ class Recorded:
             stays = trains[at] & (self.delta[at] < limit + TEN_TIMES) & quiet[last].any(axis=0)
             settled = entered | (settled & stays)
             before = slice(max(0, at - PATIENCE), at)
-            again = np.asarray(np.any(pruned[before] | frozen[before], axis=0), bool)
+            again = np.asarray(np.any(~trains[before], axis=0), bool)
             for channel in range(self.tensor.channels):
-                if pruned[at, channel]:
+                if not self.finite[at, channel]:
+                    state = NONFINITE
+                elif pruned[at, channel]:
                     state = PRUNED
                 elif frozen[at, channel]:
                     state = FROZEN
@@ -146,18 +169,18 @@ class Recorded:
                 found[at, channel] = state
         return found
 
-    def stalled(self) -> tuple[int, int | None]:
-        """Channels that are meant to train and stand still, and the step since which all do."""
+    def stalled(self) -> list[tuple[int, int]]:
+        """Trainable channels that stand still: the record since which each does, and which it is."""
         whole = (self.kept == 0) & (self.trainable == 0)
         still = (self.delta_norm == ZERO) & whole & self.finite & ~self.held[0]
         since = []
-        for channel in still.T:
+        for number, channel in enumerate(still.T):
             first = len(channel)
             while first > 0 and channel[first - 1]:
                 first -= 1
             if len(channel) - first >= STALLED:
-                since.append(int(self.steps[first]))
-        return len(since), max(since) if since else None
+                since.append((first, number))
+        return since
 
 
 def _norm(values: Floats) -> Floats:
@@ -172,7 +195,6 @@ class Figures:
     step: int
     counts: tuple[int, ...]
     violated: int
-    nonfinite: int
     moved: float
     moving: int
     pruned: int
@@ -221,9 +243,8 @@ class Oracle:
         return Figures(
             step,
             step,
-            tuple(int((states == state).sum()) for state in range(7)),
+            tuple(int((states == state).sum()) for state in range(len(STATES))),
             int(own.violated[record].sum()),
-            int((~own.finite[record]).sum()),
             float(deltas.sum(dtype=np.float64)),
             len(deltas),
             self.pruned_weights(layer, step),
@@ -249,13 +270,12 @@ class Oracle:
                 parts.append(self.at_record(layer, record, threshold))
         if not parts:
             return None
-        counts = [sum(one.counts[state] for one in parts) for state in range(7)]
+        counts = [sum(one.counts[state] for one in parts) for state in range(len(STATES))]
         return Figures(
             min(one.oldest for one in parts),
             max(one.step for one in parts),
             (counts[0] + unknown, *counts[1:]),
             sum(one.violated for one in parts),
-            sum(one.nonfinite for one in parts),
             sum(one.moved for one in parts),
             sum(one.moving for one in parts),
             pruned + sum(one.pruned for one in parts),

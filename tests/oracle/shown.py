@@ -13,7 +13,7 @@ from tests.e2e.conftest import Tab, known, tensorboard, wait
 from tests.oracle import words
 from tests.oracle.cases import Case, log_of
 from tests.oracle.overlaps import of_layer
-from tests.oracle.plain import STATES, Figures, Oracle
+from tests.oracle.plain import NONFINITE, STATES, Figures, Oracle
 from tests.oracle.told import findings
 
 
@@ -158,7 +158,7 @@ class View:
             return len(found["items"])
         assert found["title"].endswith(f", {words.steps(figures)}"), (self.case, step)
         counts = [(STATES[x].capitalize(), figures.counts[x]) for x in words.LEGEND]
-        rare = [("Violated", figures.violated), ("Non-finite", figures.nonfinite)]
+        rare = [("Violated", figures.violated), ("Nonfinite", figures.counts[NONFINITE])]
         counts += [one for one in rare if one[1]]
         expected = [[title, words.share(count, figures.total)] for title, count in counts]
         assert found["items"] == expected, (self.case, step)
@@ -195,7 +195,7 @@ class View:
             words.steps(figures).split(" ", 1)[1],
             *(f"{count:,} ({words.share(count, total)})" for count in counts),
             f"{figures.violated:,}",
-            f"{figures.nonfinite:,}",
+            f"{figures.counts[NONFINITE]:,}",
             *([weights] if self.log.sparse else []),
         ]
 
@@ -215,14 +215,13 @@ class View:
         total = figures.total
         expected = [
             [STATES[state].capitalize(), f"{count:,}", words.share(count, total)]
-            for state in words.LEGEND
+            for state in (*words.LEGEND, NONFINITE)
             for count in [figures.counts[state]]
+            if state != NONFINITE or count
         ]
         if figures.violated:
             share = words.share(figures.violated, total)
             expected.append(["Violated", f"{figures.violated:,}", share])
-        if figures.nonfinite:
-            expected.append(["Non-finite", f"{figures.nonfinite:,}"])
         assert found["rows"] == expected, where
         assert found["foot"] == [words.number(figures.mean_delta)], where
         weights = [f"{figures.pruned:,}", words.sparsity(figures)] if figures.pruned else []

@@ -39,12 +39,12 @@ def check_records(here: Board, oracle: Oracle, case: Case) -> int:
                 continue
             assert counts == list(found.counts), where
             assert step - int(arrays["age"][row, column]) == found.step == found.oldest, where
-            for name in ("violated", "nonfinite", "pruned"):
+            for name in ("violated", "pruned"):
                 assert arrays[name][row, column] == getattr(found, name), (name, *where)
             mean = arrays["mean_delta"][row, column]
             np.testing.assert_allclose(mean, found.mean_delta, rtol=1e-6, err_msg=str(where))
             assert header["prunable"][row] == found.prunable, where
-    return int(sum(arrays[name].size for name in ("counts", "violated", "nonfinite", "pruned")))
+    return int(sum(arrays[name].size for name in ("counts", "violated", "pruned")))
 
 
 def check_findings(here: Board, oracles: list[Oracle], threshold: float) -> int:

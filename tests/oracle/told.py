@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tests.oracle.plain import FROZEN, PRUNED, SETTLED, Figures, Oracle
+from tests.oracle.plain import FROZEN, NONFINITE, PRUNED, SETTLED, Figures, Oracle, Recorded
 
 KINDS = (
     "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
@@ -104,15 +104,15 @@ def _of(oracle: Oracle, threshold: float) -> list[Said]:
             and one.counts[SETTLED] + one.counts[FROZEN] + one.counts[PRUNED] == one.channels
             for one in row
         ]
-        if still[-1]:
+        if still[-1] and not oracle.layers[layer].stalled():
             done.append((_since(row, still), layer))
     done.sort(key=lambda one: one[0])
     if done:
         names = [layer for _, layer in done]
         where = named([f"{layer} since step {at:,}" for at, layer in done])
         channels = sum(rows[layer][-1].channels for layer in names)
-        text = f"Settled, so training could stop: {where}"
-        found.append(Said("settled", run, tuple(names), done[-1][0], channels, text))
+        text = f"All channels settled, frozen or pruned: {where}"
+        found.append(Said("settled", run, tuple(names), done[0][0], channels, text))
     moving = [(row[-1].mean_delta, layer) for layer, row in rows.items() if row[-1].mean_delta > 0]
     if len(moving) > 1:
         mean, layer = max(moving, key=lambda one: one[0])
@@ -155,37 +155,60 @@ def _violations(oracle: Oracle) -> list[Said]:
     return [Said("violations", oracle.training.run, layers, first, channels, text)]
 
 
+def _lasting(layer: Recorded, kind: str) -> tuple[int, ...] | None:
+    """Channels in a state at the newest record, since when, for how many records; the first ones.
+
+    That is the first record that had any, how many, and the first of them.
+    """
+    steps = layer.steps.tolist()
+    if kind == "stalled":
+        still = layer.stalled()
+        if not still:
+            return None
+        start, last = min(still)[0], max(still)[0]
+        firsts = [channel for record, channel in still if record == start]
+    else:
+        code = {"frozen": FROZEN, "pruned": PRUNED, "nonfinite": NONFINITE}[kind]
+        flags = (layer.states(1e-4) == code).tolist()
+        still = [(0, channel) for channel, holds in enumerate(flags[-1]) if holds]
+        if not still:
+            return None
+        start = next(at for at, row in enumerate(flags) if any(row))
+        firsts = [channel for channel, holds in enumerate(flags[start]) if holds]
+        last = len(flags) - 1
+        while last > 0 and all(flags[last - 1][channel] for _, channel in still):
+            last -= 1
+    return len(still), steps[last], len(steps) - last, steps[start], len(firsts), firsts[0]
+
+
 def _standing(oracle: Oracle, rows: dict[str, list[Figures]]) -> list[Said]:
     """Frozen, pruned, not finite, stalled: of the newest record, together where since one step."""
-    groups: dict[tuple[str, int, bool], list[tuple[str, int]]] = {}
+    groups: dict[tuple[str, bool, int, int, int], list[tuple[str, tuple[int, ...]]]] = {}
     for layer, row in rows.items():
-        channels = row[-1].channels
-        for kind, counts in (
-            ("frozen", [one.counts[FROZEN] for one in row]),
-            ("pruned", [one.counts[PRUNED] for one in row]),
-            ("nonfinite", [one.nonfinite for one in row]),
-        ):
-            if counts[-1]:
-                since = _since(row, [count == counts[-1] for count in counts])
-                key = kind, since, counts[-1] == channels
-                groups.setdefault(key, []).append((layer, counts[-1]))
-        count, first = oracle.layers[layer].stalled()
-        if first is not None:
-            groups.setdefault(("stalled", first, count == channels), []).append((layer, count))
+        for kind in ("frozen", "pruned", "nonfinite", "stalled"):
+            own = _lasting(oracle.layers[layer], kind)
+            if own is not None:
+                count, since, records, first, *_ = own
+                whole = count == row[-1].channels
+                key = kind, whole, first, since, records * (kind == "stalled")
+                groups.setdefault(key, []).append((layer, own))
     found = []
-    words = {
-        "frozen": "frozen since step {}",
-        "pruned": "pruned since step {}",
-        "nonfinite": "NaN or infinite since step {}",
-        "stalled": "stalled since step {}: meant to train, but unchanged",
-    }
-    for (kind, since, whole), some in groups.items():
+    for (kind, whole, first, since, records), some in groups.items():
         names = [layer for layer, _ in some]
-        count = sum(number for _, number in some)
+        count = sum(own[0] for _, own in some)
         of = plural(sum(rows[layer][-1].channels for layer in names), "channel")
-        who = named(names) if whole else f"{count:,} of {of} of {named(names)}"
-        text = f"{who} {words[kind].format(f'{since:,}')}"
-        found.append(Said(kind, oracle.training.run, tuple(names), since, count, text))
+        word = "NaN or infinite" if kind == "nonfinite" else kind
+        if first == since:
+            who = named(names) if whole else f"{count:,} of {of} of {named(names)}"
+            text = f"{who} {word} since step {since:,}"
+        else:
+            firsts = sum(own[4] for _, own in some)
+            which = f"channel {some[0][1][5]:,}" if firsts == 1 else plural(firsts, "channel")
+            who = f"all {of}" if whole else f"{count:,} of {of}"
+            text = f"{named(names)}: first {word} at step {first:,} ({which}); {who} since step {since:,}"
+        if kind == "stalled":
+            text += f": trainable, but unchanged at {plural(records, 'recorded step')}"
+        found.append(Said(kind, oracle.training.run, tuple(names), first, count, text))
     return found
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-from tests.oracle.plain import FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, STATES, Figures
+from tests.oracle.plain import (
+    FROZEN,
+    MOVING,
+    PRUNED,
+    REACTIVATED,
+    SETTLED,
+    STATES,
+    Figures,
+)
 
 LEGEND = (MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED)
 TITLES = {
@@ -99,7 +107,7 @@ def largest(figures: Figures | None, step: int) -> str:
     """The head of a run."""
     if figures is None or figures.total == 0:
         return "no record yet"
-    first, second = sorted(LEGEND, key=lambda state: -figures.counts[state])[:2]
+    first, second = sorted((*LEGEND, NONFINITE), key=lambda state: -figures.counts[state])[:2]
     some = [first, second] if figures.counts[second] and not aside(figures, step) else [first]
     parts = [f"{share(figures.counts[x], figures.total)} {STATES[x]}" for x in some]
     return " · ".join([*parts, *([steps(figures)] if aside(figures, step) else [])])
@@ -111,13 +119,11 @@ def shares(figures: Figures | None) -> str:
         return "no record yet"
     parts = [
         f"{share(figures.counts[state], figures.total)} {STATES[state]}"
-        for state in LEGEND
+        for state in (*LEGEND, NONFINITE)
         if figures.counts[state]
     ]
     if figures.violated:
         parts.append(f"{plural(figures.violated, 'channel')} violated")
-    if figures.nonfinite:
-        parts.append(f"{plural(figures.nonfinite, 'channel')} non-finite")
     if figures.pruned:
         parts.append(f"sparsity {sparsity(figures)}")
     return ", ".join(parts)

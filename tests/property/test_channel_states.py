@@ -6,10 +6,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core import channel_states
+from tb_pastnet.core import channel_states, overlap
 from tb_pastnet.core import statistics as s
+from tb_pastnet.core.account import Account
+from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.channel_states import LatestStates
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
+from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.overlap_sets import make_channel_sets
+from tb_pastnet.reader.series import RecordSeries
+from tb_pastnet.reader.state_series import make_state_series
+from tests import event_files as files
 from tests.all_states import settled_states
 from tests.examples import examples
 from tests.slow_states import first_loud, slow_states
@@ -160,6 +167,67 @@ def test_what_follows_is_never_trained(run, threshold, patience):
     options = {"patience": patience, "threshold": threshold}
     plain = told(run, threshold, patience=patience) & channel_states.STATE
     found = settled_states(*run, measured=channel_states.seen(run[0]), follows=True, **options)
-    held = np.isin(plain, [channel_states.FROZEN, channel_states.PRUNED])
+    held = np.isin(plain, [channel_states.FROZEN, channel_states.PRUNED, channel_states.NONFINITE])
     expected = np.where(held, plain, channel_states.FOLLOWING)
     np.testing.assert_array_equal(found & channel_states.STATE, expected)
+
+
+SIZES = (1, 7, 8, 63, 64, 65, 129, 4097)
+PRUNED, BROKEN = channel_states.PRUNED, channel_states.NONFINITE
+
+
+@st.composite
+def weights(draw: st.DrawFn) -> np.ndarray:
+    """Weights before each record and after the last, (records + 1, 3, channels).
+
+    Some channels are zero from the beginning, or now and then, and some have NaN or infinity.
+    """
+    channels, count = draw(st.sampled_from(SIZES)), draw(st.integers(1, 12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    made = rng.normal(size=(count + 1, 3, channels))
+    zero = rng.random((count + 1, channels)) < rng.choice([0, 0.5, 1], channels)
+    zero |= np.arange(count + 1)[:, None] < rng.integers(0, count + 2, channels)
+    made.transpose(0, 2, 1)[zero] = 0
+    broken = rng.random(made.shape) < rng.choice([0, 0, 0, 0.1, 1], channels)
+    made[broken] = rng.choice([np.nan, np.inf, -np.inf], int(broken.sum()))
+    return made
+
+
+@given(weights(), st.data())
+@examples(2)
+def test_what_is_pruned_or_nonfinite_is_so_in_the_weights_in_whatever_window(made, data):
+    now = made[1:]
+    finite = np.isfinite(made)
+    broken = ~finite[1:].all(axis=1)
+    held = np.logical_or.accumulate(((made != 0) & finite).any(axis=1))[1:]
+    pruned = (now == 0).all(axis=1) & held
+    axis = explicit_axis(-1, made.shape[1:], "w")
+    each = [s.channel_statistics(*pair, axis) for pair in zip(now, made, strict=False)]
+    codes = np.stack([s.quantize_statistics(statistics) for statistics in each], axis=1)
+    records, channels = broken.shape
+    kernel = files.variable("c/kernel", channels)
+
+    def states(some: np.ndarray) -> np.ndarray:
+        steps = np.arange(1, some.shape[1] + 1)
+        clock = (steps * 1.0, steps * 1.0, steps)
+        series = RecordSeries(steps, steps - 1, *clock, some, Account(), Notes())
+        sets = make_channel_sets(series, kernel)
+        kept = overlap.words(np.packbits(~pruned[: some.shape[1], own], axis=1))
+        rows = np.searchsorted(sets.steps, steps, side="right") - 1
+        np.testing.assert_array_equal(sets.kept[rows], kept)
+        return make_state_series(series, kernel).states(1e-4) & channel_states.STATE
+
+    own = slice(None)
+    whole = states(codes)
+    np.testing.assert_array_equal(whole == BROKEN, broken)
+    np.testing.assert_array_equal(whole == PRUNED, pruned)
+    delta = channel_states.relative_delta(codes)
+    assert (delta[broken] == NAN).all()
+    # Until a cursor, of a channel alone, and one record after the other.
+    until, channel = data.draw(st.integers(1, records)), data.draw(st.integers(0, channels - 1))
+    np.testing.assert_array_equal(states(codes[:, :until]), whole[:until])
+    own = slice(channel, channel + 1)
+    np.testing.assert_array_equal(states(codes[:, :, own]), whole[:, own])
+    latest = LatestStates(np.array([channels]), np.array([True]), np.array([False]))
+    one_by_one = [latest.add(codes[:, record])[0] for record in range(records)]
+    np.testing.assert_array_equal(one_by_one, whole)

@@ -18,10 +18,11 @@ UNSETTLED = (
     channel_states.REACTIVATED,
     channel_states.FROZEN,
     channel_states.PRUNED,
+    channel_states.NONFINITE,
 )
 TRAINED = (channel_states.MOVING, channel_states.REACTIVATED)
 plain = st.sampled_from([*9 * [channel_states.MOVING], *UNSETTLED])
-marks = st.sampled_from([*6 * [0], channel_states.NONFINITE, channel_states.VIOLATED])
+marks = st.sampled_from([*6 * [0], channel_states.VIOLATED])
 some_codes = st.sampled_from(
     [*3 * [ZERO], *3 * [-300], -213, -212, -160, -159, -40, -3, -2, -1, 0, 1, NAN, INFINITE]
 )
@@ -39,18 +40,14 @@ def records(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 
 def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.ndarray, ...]:
-    """Counts, violated, nonfinite and mean of each record, channel by channel."""
+    """Counts, violated and mean of each record, channel by channel."""
     records, channels = told.shape
     counts = np.zeros((records, len(channel_states.NAMES)), int)
     moved: list[list[float]] = [[] for _ in range(records)]
     for channel in range(channels):
         state = (told[:, channel] & channel_states.STATE).tolist()
-        bad = (told[:, channel] & channel_states.NONFINITE) != 0
         codes = delta[:, channel].tolist()
-        trained = [
-            one in TRAINED and not spoilt and code != NAN
-            for one, spoilt, code in zip(state, bad, codes, strict=True)
-        ]
+        trained = [one in TRAINED and code != NAN for one, code in zip(state, codes, strict=True)]
         settled = slow_settled(codes, trained, threshold, 5)
         for t in range(records):
             if state[t] == channel_states.MOVING and settled[t]:
@@ -60,11 +57,8 @@ def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.
             if state[t] == channel_states.MOVING and codes[t] != NAN:
                 moved[t].append(0.0 if codes[t] == ZERO else min(2.0 ** (min(codes[t], 0) / 16), 1))
     mean = np.array([np.mean(one) if one else np.nan for one in moved])
-    violated, nonfinite = (
-        np.array([np.count_nonzero(row & mark) for row in told])
-        for mark in (channel_states.VIOLATED, channel_states.NONFINITE)
-    )
-    return counts, violated, nonfinite, mean
+    violated = np.array([np.count_nonzero(row & channel_states.VIOLATED) for row in told])
+    return counts, violated, mean
 
 
 @given(records(), thresholds)
@@ -72,8 +66,7 @@ def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.
 def test_a_tally_counts_what_the_records_say(run, threshold):
     told, delta = run
     row = make_tally(told, delta).counts(threshold)
-    counts, violated, nonfinite, mean = directly(told, delta, threshold)
+    counts, violated, mean = directly(told, delta, threshold)
     np.testing.assert_array_equal(row.counts, counts)
     np.testing.assert_array_equal(row.violated, violated)
-    np.testing.assert_array_equal(row.nonfinite, nonfinite)
     np.testing.assert_allclose(row.mean_delta, mean, rtol=1e-6)

@@ -89,7 +89,7 @@ def test_a_hold_and_nan_end_it():
     codes = series(8, trainable=[1] * 3 + [0] + [1] * 4, **still(8))
     assert states(codes).tolist() == [SETTLED] * 3 + [FROZEN] + [REACTIVATED] * 4
     codes = series(9, nonfinite=[0] * 2 + [1] + [0] * 6, **still(9))
-    expected = [SETTLED] * 2 + [MOVING | NONFINITE] + [MOVING] * 4 + [SETTLED] * 2
+    expected = [SETTLED] * 2 + [NONFINITE] + [REACTIVATED] * 5 + [SETTLED]
     assert states(codes).tolist() == expected
 
 
@@ -132,49 +132,77 @@ def test_zeros_are_measured_as_pruned_for_kernels_only():
     zeros = {"norm": [1] + [0] * 6, "past_norm": [1, 1] + [0] * 5}
     delta = {"delta_norm": [0.01, 1] + [0] * 5, "changed": [1, 1] + [0] * 5}
     codes = series(7, **zeros, **delta)
-    assert states(codes).tolist() == [MOVING] * 2 + [PRUNED] * 5
+    assert states(codes).tolist() == [MOVING] + [PRUNED] * 6
     assert states(codes, kernel=False).tolist() == [MOVING] * 6 + [SETTLED]
 
 
-def test_a_kernel_that_is_all_zero_since_the_first_record_isnt_pruned():
+def test_a_channel_that_is_zero_since_the_first_record_isnt_pruned():
     zeros = {"norm": [0] * 4 + [1, 0, 0], "past_norm": [0] * 5 + [1, 0]}
     delta = {"delta_norm": [0] * 4 + [1, 1, 0], "changed": [0] * 4 + [1, 1, 0]}
     codes = series(7, **zeros, **delta)
     # Once it grew, it may be.
-    assert states(codes).tolist() == [SETTLED] * 4 + [MOVING] * 2 + [PRUNED]
-    other = series(7)
-    both = np.concatenate([codes, other], axis=2)
-    assert states(both).tolist() == [PRUNED] * 4 + [REACTIVATED] * 2 + [PRUNED]
+    expected = [SETTLED] * 4 + [MOVING] + [PRUNED] * 2
+    assert states(codes).tolist() == expected
+    both = np.concatenate([codes, series(7)], axis=2)  # what the other channels hold is no matter
+    assert states(both).tolist() == expected
 
 
-def test_a_kernel_was_seen_once_any_channel_held_something():
+def test_a_channel_was_seen_once_it_held_something():
     codes = np.concatenate([series(4, norm=[0] * 4, past_norm=[0] * 4)] * 2, axis=2)
-    assert seen(codes).tolist() == [False] * 4
+    assert not seen(codes).any()
     codes[s.NORM, 2, 1] = 0
-    assert seen(codes).tolist() == [False, False, True, True]
     codes[s.PAST_NORM, 1, 0] = 0
-    assert seen(codes).tolist() == [False, True, True, True]
-    assert seen(codes[:, :0]).tolist() == []
+    assert seen(codes)[:, 0].tolist() == [False, True, True, True]
+    assert seen(codes)[:, 1].tolist() == [False, False, True, True]
+    assert seen(codes[:, :, :0]).shape == (4, 0)
 
 
-def test_a_channel_that_has_just_become_zero_still_moved():
+def test_a_channel_that_has_just_become_zero_is_pruned_if_the_past_wasnt():
     codes = series(2, norm=[0, 0], past_norm=[1, 0], delta_norm=[1, 0], changed=[1, 0])
-    assert states(codes).tolist() == [MOVING, PRUNED]
+    assert states(codes).tolist() == [PRUNED, PRUNED]
+    codes = series(3, norm=[0] * 3, past_norm=[1] * 3)  # compared with the initial weights
+    assert states(codes).tolist() == [PRUNED] * 3
 
 
 def test_growing_from_zero_is_moving_at_the_top_of_the_scale():
     codes = series(1, past_norm=[0])
     assert relative_delta(codes)[0, 0] == INFINITE
     assert states(codes).tolist() == [MOVING]
-    assert relative_delta(series(1, past_norm=[0], delta_norm=[0]))[0, 0] == ZERO
+    assert relative_delta(series(1, norm=[0], past_norm=[0], delta_norm=[0]))[0, 0] == ZERO
 
 
-def test_nan_never_settles_nor_counts_as_pruned():
-    codes = series(6, nonfinite=[3] * 6, norm=np.zeros(6), past_norm=np.zeros(6), **still(6))
-    codes[s.NORM, 0] = 0  # it was seen to hold something
-    assert states(codes).tolist() == [MOVING | NONFINITE] * 6
-    codes[s.DELTA_NORM] = NAN
-    assert states(codes).tolist() == [MOVING | NONFINITE] * 6
+def test_nan_comes_before_all_other_states():
+    held = {"kept": [1, 1, 0, 0], "trainable": [1, 0, 0, 0]}
+    codes = series(4, nonfinite=[3] * 4, **held, **still(4))
+    assert states(codes).tolist() == [NONFINITE] * 4
+    assert states(codes, follows=True).tolist() == [NONFINITE] * 4
+    codes[s.CHANGED] = 0
+    assert states(codes)[3] == NONFINITE | VIOLATED
+
+
+def test_nan_has_no_relative_delta_and_no_norm_of_its_own():
+    nothing = {"nonfinite": [3] * 2, "norm": [0] * 2, **still(2)}
+    codes = series(2, past_norm=[1, 0], **nothing)
+    assert relative_delta(codes)[:, 0].tolist() == [NAN, NAN]
+    for row, missing in {
+        s.NORM: [True, True],
+        s.PAST_NORM: [False, True],
+        s.DELTA_NORM: [True, True],
+        s.DELTA_MAX: [True, True],
+        s.CHANGED: [False, False],
+        s.NONFINITE: [False, False],
+    }.items():
+        assert np.isnan(s.dequantize_statistic(row, codes))[:, 0].tolist() == missing
+    some = series(1, nonfinite=[3])  # beside finite elements
+    assert relative_delta(some).tolist() == [[NAN]]
+    assert s.dequantize_statistic(s.NORM, some).tolist() == [[1]]
+
+
+def test_a_past_of_nan_has_no_relative_delta():
+    codes = series(3, past_norm=[0, 0, 0], norm=[1, 0, 1], delta_norm=[0, 0, 1])
+    assert relative_delta(codes)[:, 0].tolist() == [NAN, ZERO, INFINITE]
+    past = s.dequantize_statistic(s.PAST_NORM, codes)[:, 0]
+    np.testing.assert_array_equal(past, [np.nan, 0, 0])
 
 
 def test_a_held_channel_that_changes_is_violated():
@@ -218,4 +246,4 @@ def test_statistics_that_were_not_recorded_mark_nothing():
         codes[row] = NAN
     assert states(codes).tolist() == [FROZEN] * 6
     codes[s.TRAINABLE] = NAN
-    assert not (states(codes) & (NONFINITE | VIOLATED)).any()
+    assert set(states(codes)) <= {MOVING, SETTLED}

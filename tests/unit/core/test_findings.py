@@ -17,17 +17,31 @@ CHANNELS = 4
 
 
 def layer(name: str, **at: list[int]) -> LayerFacts:
-    """A layer of four channels, a record each ten steps; the channels left over are moving."""
+    """A layer of four channels, a record each ten steps; the channels left over are moving.
+
+    The first channels are in the first state that is given, those after them in the next one.
+    """
     records = len(next(iter(at.values())))
-    counts = np.zeros((records, 6), np.uint32)
-    for state, numbers in at.items():
-        if state in channel_states.NAMES:
-            counts[:, channel_states.NAMES.index(state)] = numbers
-    counts[:, channel_states.MOVING] += CHANNELS - counts.sum(axis=1, dtype=np.uint32)
-    steps = 10 * np.arange(1, records + 1)
-    nonfinite = np.array(at.get("nonfinite", [0] * records), np.uint32)
+    state = np.full((records, CHANNELS), channel_states.MOVING)
+    for record in range(records):
+        named = [s for s, numbers in at.items() if s != "stalled" for _ in range(numbers[record])]
+        state[record, : len(named)] = [channel_states.NAMES.index(name) for name in named]
+    return of_states(name, state, np.array(at.get("stalled", [0] * records)))
+
+
+def of_states(name: str, state: np.ndarray, stalled: np.ndarray) -> LayerFacts:
+    """Facts of channels in some states, (records, channels), the first of which stand still."""
+    steps = 10 * np.arange(1, len(state) + 1)
+    codes = range(len(channel_states.NAMES))
+    counts = np.stack([(state == code).sum(axis=1) for code in codes], axis=1).astype(np.uint32)
     moving = np.where(counts[:, channel_states.MOVING] > 0, 0.5, np.nan).astype(np.float32)
-    return LayerFacts(name, CHANNELS, steps, counts, nonfinite, moving)
+    flags = {
+        kind: state == channel_states.NAMES.index(kind)
+        for kind in ("nonfinite", "frozen", "pruned")
+    } | {"stalled": np.arange(state.shape[1]) < stalled[:, None]}
+    each = {kind: channel_states.lasting(own, steps) for kind, own in flags.items()}
+    lasting = {kind: own for kind, own in each.items() if own is not None}
+    return LayerFacts(name, state.shape[1], steps, counts, moving, lasting)
 
 
 def run(*layers: LayerFacts, name: str = "a", last: int = 40) -> RunFacts:
@@ -38,18 +52,36 @@ def kinds(found: list[Finding]) -> list[str]:
     return [one.kind for one in found]
 
 
-def test_a_whole_layer_is_frozen_since_the_first_record_at_which_it_stays_so() -> None:
-    (found,) = findings([run(layer("conv1", frozen=[4, 0, 4, 4]))])
+def test_a_whole_layer_is_frozen_since_the_first_record_at_which_it_is() -> None:
+    (found,) = findings([run(layer("conv1", frozen=[0, 0, 4, 4]))])
     assert (found.kind, found.run, found.layers) == ("frozen", "a", ("conv1",))
     assert (found.step, found.channels) == (30, 4)
     assert found.text == "conv1 frozen since step 30"
     assert (found.view, found.shown_run, found.layer) == ("layer", "a", "conv1")
 
 
-def test_a_part_is_counted_since_its_number_is_the_same() -> None:
-    (found,) = findings([run(layer("conv1", pruned=[0, 1, 3, 3]))])
-    assert (found.step, found.channels) == (30, 3)
-    assert found.text == "3 of 4 channels of conv1 pruned since step 30"
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        ([0, 0, 3, 3], "3 of 4 channels of conv1 pruned since step 30"),
+        ([0, 1, 3, 3], "conv1: first pruned at step 20 (channel 0); 3 of 4 channels since step 30"),
+        ([2, 0, 4, 4], "conv1: first pruned at step 10 (2 channels); all 4 channels since step 30"),
+        ([0, 3, 2, 2], "2 of 4 channels of conv1 pruned since step 20"),
+        (
+            [0, 3, 2, 3],
+            "conv1: first pruned at step 20 (3 channels); 3 of 4 channels since step 40",
+        ),
+        ([0, 3, 2, 0], None),
+    ],
+)
+def test_the_step_is_the_first_at_which_it_held_and_the_sentence_says_when_for_how_many(
+    at: list[int], text: str | None
+) -> None:
+    found = findings([run(layer("conv1", pruned=at))])
+    assert [one.text for one in found] == ([] if text is None else [text])
+    for one in found:
+        assert one.step == 10 * (np.flatnonzero(at)[0] + 1)
+        assert one.channels == at[-1]
 
 
 def test_what_began_together_is_one_finding() -> None:
@@ -69,10 +101,24 @@ def test_settled_layers_are_one_finding_that_says_when_each_did() -> None:
     ]
     found = {one.kind: one for one in findings([run(*some)])}
     assert found["settled"].text == (
-        "Settled, so training could stop: mixed since step 20 and late since step 30"
+        "All channels settled, frozen or pruned: mixed since step 20 and late since step 30"
     )
     assert found["settled"].layers == ("mixed", "late")
-    assert found["settled"].step == 30
+    assert found["settled"].step == 20
+
+
+def test_a_stalled_layer_isnt_settled_too() -> None:
+    still = layer("dead", settled=[4, 4, 4, 4], stalled=[0, 2, 2, 2])
+    slow = layer("slow", settled=[4, 4, 4, 4])
+    assert {one.kind: one.layers for one in findings([run(still, slow)])} == {
+        "stalled": ("dead",),
+        "settled": ("slow",),
+    }
+
+
+def test_no_channel_with_nan_is_settled() -> None:
+    (found,) = findings([run(layer("conv1", settled=[4, 4, 3, 3], nonfinite=[0, 0, 1, 1]))])
+    assert found.kind == "nonfinite"
 
 
 def test_a_layer_that_is_reactivated_at_last_is_neither_frozen_nor_settled() -> None:
@@ -127,12 +173,20 @@ def test_a_run_without_records_has_none() -> None:
 
 
 def test_stalled_and_non_finite_channels_come_before_what_was_meant() -> None:
-    still = layer("dense", frozen=[0, 0, 0, 0])._replace(stalled=3, stalled_since=20)
+    still = layer("dense", stalled=[0, 3, 3, 3])
+    late = layer("late", stalled=[0, 1, 1, 4])
     broken = layer("conv1", frozen=[1, 1, 1, 1], nonfinite=[0, 0, 2, 2])
-    found = [one for one in findings([run(still, broken)]) if one.kind != "moves_most"]
+    found = [one for one in findings([run(still, late, broken)]) if one.kind != "moves_most"]
     assert [one.text for one in found] == [
         "2 of 4 channels of conv1 NaN or infinite since step 30",
-        "3 of 4 channels of dense stalled since step 20: meant to train, but unchanged",
+        (
+            "3 of 4 channels of dense stalled since step 20: trainable, but unchanged at 3 recorded "
+            "steps"
+        ),
+        (
+            "late: first stalled at step 20 (channel 0); all 4 channels since step 40: trainable, but "
+            "unchanged at 1 recorded step"
+        ),
         "1 of 4 channels of conv1 frozen since step 10",
     ]
 
@@ -159,20 +213,27 @@ def test_the_run_that_freezes_first_is_named_where_several_freeze() -> None:
 
 
 @given(st.data())
-def test_all_that_is_said_of_a_layer_can_be_read_off_its_counts(data: st.DataObject) -> None:
-    numbers = st.lists(st.integers(0, CHANNELS), min_size=6, max_size=6)
-    frozen = data.draw(numbers)
-    pruned = [data.draw(st.integers(0, CHANNELS - count)) for count in frozen]
-    found = findings([run(layer("conv1", frozen=frozen, pruned=pruned), last=60)])
-    for kind, counts in (("frozen", frozen), ("pruned", pruned)):
-        said = [one for one in found if one.kind == kind]
-        assert len(said) == (counts[-1] > 0)
-        for one in said:
-            assert one.step is not None
-            assert one.channels == counts[-1]
-            first = one.step // 10 - 1
-            assert set(counts[first:]) == {counts[-1]}
-            assert first == 0 or counts[first - 1] != counts[-1]
+def test_all_that_is_said_of_a_layer_can_be_read_off_its_channels(data: st.DataObject) -> None:
+    codes = st.integers(0, len(channel_states.NAMES) - 1)
+    records, channels = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 5)))
+    state = np.array(data.draw(st.lists(codes, min_size=records * channels, max_size=99)))
+    state = state[: records * channels].reshape(records, channels)
+    found = findings([run(of_states("conv1", state, np.zeros(records)), last=10 * records)])
+    for kind in ("frozen", "pruned", "nonfinite"):
+        told = [one for one in found if one.kind == kind]
+        rows = (state == channel_states.NAMES.index(kind)).tolist()
+        assert len(told) == any(rows[-1])
+        for one in told:
+            first = next(10 * at for at, row in enumerate(rows, 1) if any(row))
+            now = [channel for channel in range(channels) if rows[-1][channel]]
+            since = next(
+                10 * at
+                for at in range(1, records + 1)
+                if all(row[channel] for row in rows[at - 1 :] for channel in now)
+            )
+            assert (one.step, one.channels) == (first, len(now))
+            assert f"since step {since}" in one.text
+            assert ("first" in one.text) == (first < since)
 
 
 @pytest.mark.parametrize("kind", KINDS)

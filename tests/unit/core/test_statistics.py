@@ -101,8 +101,8 @@ def test_quantised_shares_stay_exact():
 def test_quantised_counts_stay_exact():
     now = np.full((300, 2), np.nan)
     now[:299, 1] = 1
-    counts = quantize_statistics(channel_statistics(now, now, explicit_axis(-1, now.shape, "w")))[5]
-    assert dequantize_statistic(5, counts).tolist() == [300, 1]
+    codes = quantize_statistics(channel_statistics(now, now, explicit_axis(-1, now.shape, "w")))
+    assert dequantize_statistic(5, codes).tolist() == [300, 1]
 
 
 def test_quantising_something_else_is_an_error():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import channel_states
-from tb_pastnet.reader import notes, state_series
+from tb_pastnet.reader import notes
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import (
     UNKNOWN,
@@ -46,9 +46,7 @@ def read(found: RunReader, lost: Notes | None = None) -> Mapping[str, ChannelSet
     return read_channel_sets(found, names, Notes() if lost is None else lost)
 
 
-@pytest.mark.parametrize("slab", [1, 80, 1 << 18])
-def test_sets_are_those_of_the_states(slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_series, "_SLAB", slab)
+def test_sets_are_those_of_the_states() -> None:
     provider = MemoryProvider()
     _, right = written(provider)
     sets = read(reader(Store(provider)))["c/kernel"]

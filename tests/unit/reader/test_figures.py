@@ -55,7 +55,6 @@ def known(codes: np.ndarray, steps: list[int], threshold: float) -> list[dict[st
             {
                 "counts": counts,
                 "violated": sum(bool(one & channel_states.VIOLATED) for one in told[t]),
-                "nonfinite": sum(bool(one & channel_states.NONFINITE) for one in told[t]),
                 "mean_delta": float(np.mean(deltas)) if deltas else np.nan,
             }
         )
@@ -78,8 +77,8 @@ class Written:
         """What is known of a layer at its newest record at or before a step, and its age."""
         past = [one for one in self.steps[layer] if one <= step]
         if not past:
-            counts = [LAYERS[layer], 0, 0, 0, 0, 0, 0]
-            none = {"counts": counts, "violated": 0, "nonfinite": 0, "mean_delta": np.nan}
+            counts = [LAYERS[layer], *[0] * (len(channel_states.NAMES) - 1)]
+            none = {"counts": counts, "violated": 0, "mean_delta": np.nan}
             return none, 0
         record = len(past) - 1
         return known(self.codes[layer], self.steps[layer], threshold)[record], step - past[-1]
@@ -128,7 +127,6 @@ def test_a_block_tells_of_each_layer_its_newest_record_and_its_age(
             assert arrays["age"][row, at] == age, where
             assert arrays["counts"][row, at].tolist() == right["counts"], where
             assert arrays["violated"][row, at] == right["violated"], where
-            assert arrays["nonfinite"][row, at] == right["nonfinite"], where
             np.testing.assert_allclose(
                 arrays["mean_delta"][row, at], right["mean_delta"], rtol=1e-6, err_msg=where
             )
@@ -136,7 +134,7 @@ def test_a_block_tells_of_each_layer_its_newest_record_and_its_age(
 
 def test_its_own_rows_have_no_data_where_a_layer_lacks_the_record(written: Written) -> None:
     figures = written.figures()
-    marks = figures.states.violated + figures.states.nonfinite
+    marks = figures.states.violated
     rows = zip(figures.states.counts, figures.states.mean_delta, marks, LAYERS.items(), strict=True)
     for counts, mean_delta, marked, (layer, width) in rows:
         own = np.isin(STEPS, written.steps[layer])
@@ -158,7 +156,7 @@ def test_a_block_holds_the_record_in_force_and_blocks_are_those_of_the_whole(
             record = max(sum(one <= step for one in STEPS) - 1, 0)
             first = record - record % count
             assert arrays["steps"].tolist() == STEPS[first : first + count]
-            for name in ("age", "counts", "violated", "nonfinite", "mean_delta", "pruned"):
+            for name in ("age", "counts", "violated", "mean_delta", "pruned"):
                 part = whole[name][:, first : first + count]
                 np.testing.assert_array_equal(arrays[name], part, f"{name} at {step}")
 
@@ -189,8 +187,8 @@ def test_counts_come_in_the_smallest_type_that_holds_them() -> None:
     provider = MemoryProvider()
     memory_run(provider, "a", range(1, 5), layers={"narrow": 3, "wide": 300})
     _, arrays, _ = Written(provider).figures().block(4, 64)
-    names = ("age", "counts", "violated", "nonfinite", "pruned")
-    assert [arrays[name].dtype.str for name in names] == ["|u1", "<u2", "|u1", "|u1", "|u1"]
+    names = ("age", "counts", "violated", "pruned")
+    assert [arrays[name].dtype.str for name in names] == ["|u1", "<u2", "|u1", "|u1"]
     assert arrays["counts"][:, 0, channel_states.MOVING].tolist() == [3, 300]
 
 
@@ -199,12 +197,12 @@ def test_a_run_without_layers_and_one_without_records() -> None:
     memory_run(provider, "a", range(1, 5), layers={})
     figures = Written(provider).figures()
     _, arrays, _ = figures.block(2, 64)
-    assert (arrays["counts"].shape, arrays["age"].shape) == ((0, 4, 7), (0, 4))
+    assert (arrays["counts"].shape, arrays["age"].shape) == ((0, 4, 8), (0, 4))
     assert "".join(overview_csv(figures)).count("\n") == 1
     provider = MemoryProvider()
     memory_run(provider, "a", range(0))
     _, arrays, _ = Written(provider).figures().block(2, 64)
-    assert (arrays["counts"].shape, arrays["steps"].shape) == ((2, 0, 7), (0,))
+    assert (arrays["counts"].shape, arrays["steps"].shape) == ((2, 0, 8), (0,))
 
 
 def test_a_part_is_of_the_steps_from_one_to_another() -> None:

@@ -29,9 +29,13 @@ def test_a_channel_is_told_in_words_and_numbers() -> None:
     assert set(found) == {
         "steps", "past_steps", "state", "violated", "relative_delta", "changes", *STATISTICS,
     }  # fmt: skip
-    assert found["state"] == ["moving"] * 4 + ["frozen"] * 8
-    assert found["changes"] == [{"step": 5, "from": "moving", "to": "frozen"}]
-    assert found["relative_delta"][0] is None
+    assert found["state"] == ["moving"] * 2 + ["nonfinite", "reactivated"] + ["frozen"] * 8
+    assert found["changes"] == [
+        {"step": 3, "from": "moving", "to": "nonfinite"},
+        {"step": 4, "from": "nonfinite", "to": "reactivated"},
+        {"step": 5, "from": "reactivated", "to": "frozen"},
+    ]
+    assert [found["relative_delta"][at] for at in (0, 2)] == [None, None]
     assert found["relative_delta"][4:] == [0.0] * 8
     assert found["nonfinite"][:4] == [0, 0, 2, 0]
     assert found["violated"] == [False] * 12

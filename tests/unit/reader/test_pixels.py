@@ -85,7 +85,7 @@ HEATMAPS: dict[str, tuple[int, int, Cell, str]] = {
     "nonfinite": (
         4,
         20,
-        lambda c, t: (MOVING | NONFINITE, np.nan) if c == 1 else (MOVING, 0.4 / (t + 1)),
+        lambda c, t: (NONFINITE, np.nan) if c == 1 else (MOVING, 0.4 / (t + 1)),
         "both",
     ),
     "not-recorded": (
@@ -103,7 +103,7 @@ STRIPS: dict[str, tuple[int, int, Cell]] = {
         16, 800, lambda c, t: (PRUNED | VIOLATED, 0.01) if t == 400 else life(c, t / 20),
     ),
     "nonfinite": (
-        16, 40, lambda c, t: (MOVING | NONFINITE, 0) if c == 3 and t > 20 else life(c, t),
+        16, 40, lambda c, t: (NONFINITE, 0) if c == 3 and t > 20 else life(c, t),
     ),
     "some-not-recorded": (16, 40, lambda c, t: (NO_DATA, 0) if c < 8 else life(c, t)),
     "one-record": (16, 1, life),
@@ -148,9 +148,9 @@ def test_strips_are_those_of_the_tab(name: str, theme: str) -> None:
     moving = plain == MOVING
     with np.errstate(invalid="ignore"):
         mean = np.where(moving, np.minimum(delta, 1), 0).sum(axis=1) / moving.sum(axis=1)
-    violated, nonfinite = (((states & bit) != 0).sum(axis=1) for bit in (VIOLATED, NONFINITE))
+    violated = ((states & VIOLATED) != 0).sum(axis=1)
     picture = pixels.strip(
-        StateCounts(counts, violated, nonfinite, mean),
+        StateCounts(counts, violated, mean),
         pixels.cut_steps(np.arange(records), 160),
         48,
         THRESHOLD,

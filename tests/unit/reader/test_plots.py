@@ -75,8 +75,9 @@ def test_the_legend_lists_what_occurs(log) -> None:
     assert legend_of(leaky["conv2"].plot(mode="state")) == ["moving", "frozen", "violated"]
     assert legend_of(leaky["conv2"].plot(mode="delta")) == ["Δ from 0.0001 to 0.1", "violated"]
     still = pastnet.read(FOLDER / "stalled")["still"]
-    assert "NaN or infinity" in legend_of(still.plot())
-    assert "NaN or infinity" in legend_of(still["conv2"].plot())
+    for mode in ("both", "state", "delta"):
+        assert "nonfinite" in legend_of(still["conv2"].plot(mode=mode))
+    assert "nonfinite" in legend_of(still.plot())
 
 
 def test_the_legend_shows_the_scale_of_movement_where_it_is_drawn(log) -> None:

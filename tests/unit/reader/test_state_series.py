@@ -9,7 +9,7 @@ from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
 from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.state_series import make_state_series, measured_in
+from tb_pastnet.reader.state_series import make_state_series
 from tests import event_files as files
 from tests.slow_states import slow_states
 
@@ -56,21 +56,9 @@ def test_wide_series_are_computed_in_slabs(monkeypatch) -> None:
     np.testing.assert_array_equal(parts.delta, whole.delta)
 
 
-def test_some_channels_of_a_kernel_are_told_what_all_of_them_held() -> None:
-    codes = files.codes(STEPS, 2)
-    codes[:4, :, 0] = channel_states.ZERO
-    records, kernel = series(codes), files.variable("c/kernel", 2)
-    only = replace(records, codes=codes[:, :, :1])
-    assert make_state_series(records, kernel).states(1e-4)[-1, 0] == channel_states.PRUNED
-    assert make_state_series(only, kernel).states(1e-4)[-1, 0] == channel_states.SETTLED
-    seen = measured_in(records, kernel)
-    assert make_state_series(only, kernel, seen=seen).states(1e-4)[-1, 0] == channel_states.PRUNED
-    assert measured_in(records, files.variable("c/x", 2, "bias")) is None
-
-
 def test_zeros_are_measured_as_pruned_in_kernels_alone() -> None:
     codes = files.codes(STEPS, 2)
-    codes[:3, :, 0] = channel_states.ZERO
+    codes[:3, 1:, 0] = channel_states.ZERO
     for role, state in (("kernel", channel_states.PRUNED), ("bias", channel_states.SETTLED)):
         moves = make_state_series(series(codes), files.variable("c/x", 2, role))
         assert moves.states(1e-4)[-1, 0] == state

@@ -14,7 +14,7 @@ M, S, F, P = (
     channel_states.FROZEN,
     channel_states.PRUNED,
 )
-VIOLATED, NONFINITE = channel_states.VIOLATED, channel_states.NONFINITE
+VIOLATED, N = channel_states.VIOLATED, channel_states.NONFINITE
 
 
 def row_of(
@@ -29,10 +29,9 @@ def row_of(
 
 
 def test_channels_are_counted_by_state_and_by_mark() -> None:
-    row = row_of([M, M, M | NONFINITE, F | VIOLATED, P], [0, ZERO, ZERO, ZERO, ZERO])
-    assert row.counts.tolist() == [[0, 2, 0, 1, 1, 1, 0]] * 9
+    row = row_of([M, M, N, F | VIOLATED, P], [0, ZERO, NAN, ZERO, ZERO])
+    assert row.counts.tolist() == [[0, 1, 0, 1, 1, 1, 0, 1]] * 9
     assert row.violated.tolist() == [1] * 9
-    assert row.nonfinite.tolist() == [1] * 9
 
 
 def test_they_settle_record_by_record() -> None:
@@ -62,15 +61,15 @@ def test_where_none_moves_there_is_no_mean() -> None:
 
 
 def test_without_a_threshold_none_is_settled() -> None:
-    assert row_of([M], [ZERO], 0.0).counts.tolist() == [[0, 1, 0, 0, 0, 0, 0]] * 9
-    assert row_of([M], [ZERO], 1e-300).counts.tolist() == [[0, 0, 0, 1, 0, 0, 0]] * 9
+    assert row_of([M], [ZERO], 0.0).counts.tolist() == [[0, 1, 0, 0, 0, 0, 0, 0]] * 9
+    assert row_of([M], [ZERO], 1e-300).counts.tolist() == [[0, 0, 0, 1, 0, 0, 0, 0]] * 9
 
 
 def test_no_records_and_no_channels() -> None:
     nothing = make_tally(np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.int16)).counts(1e-4)
-    assert (nothing.counts.shape, nothing.mean_delta.shape) == ((0, 7), (0,))
+    assert (nothing.counts.shape, nothing.mean_delta.shape) == ((0, 8), (0,))
     narrow = make_tally(np.zeros((2, 0), np.uint8), np.zeros((2, 0), np.int16)).counts(1e-4)
-    assert narrow.counts.tolist() == [[0] * 7] * 2
+    assert narrow.counts.tolist() == [[0] * 8] * 2
     assert np.isnan(narrow.mean_delta).all()
 
 

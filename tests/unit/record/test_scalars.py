@@ -59,6 +59,7 @@ def test_they_are_those_that_the_log_tells(tmp_path):
             kernels["a"][:, 2] = 0 if step > 30 else kernels["a"][:, 2] + 0.1
             kernels["b"][:, :2] += 0.01 * (step > 10)
             kernels["d"] *= np.float32(1.001)
+            kernels["b"][0, 3] = np.nan if step > 50 else 0
             weights[3].trains = 24 <= step < 40
             recorder.record(step)
     (run,) = pastnet.read(tmp_path).runs.values()
