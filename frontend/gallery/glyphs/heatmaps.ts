@@ -60,7 +60,7 @@ export const heatmaps: RasterGlyph[] = [
   heatmap("violated-pooled", cellsOf(4096, 400, rare)),
   heatmap(
     "nonfinite",
-    cellsOf(4, 20, (c, t) => (c === 1 ? [MOVING | NONFINITE, Number.NaN] : [MOVING, 0.4 / (t + 1)])),
+    cellsOf(4, 20, (c, t) => (c === 1 ? [NONFINITE, Number.NaN] : [MOVING, 0.4 / (t + 1)])),
   ),
   heatmap(
     "not-recorded",

@@ -35,7 +35,7 @@ export const strips: RasterGlyph[] = [
   ),
   strip(
     "nonfinite",
-    some((c, t) => (c === 3 && t > 20 ? [MOVING | NONFINITE, 0] : life(c, t))),
+    some((c, t) => (c === 3 && t > 20 ? [NONFINITE, 0] : life(c, t))),
   ),
   strip("not-recorded", null),
   strip(

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Container, Section } from "../server/container";
 import type { LayerHeader } from "../server/types";
 import { countsOf, deltaAt, figuresAt, readCells } from "./cells";
-import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, STATE_BITS, STATES, VIOLATED } from "./states";
+import { FROZEN, MOVING, NO_DATA, PRUNED, STATE_BITS, STATES, VIOLATED } from "./states";
 
 /** An answer of three channels and 50 records. */
 function answer(more: Record<string, Section>): Container<LayerHeader> {
@@ -48,7 +48,7 @@ describe("figures of a record", () => {
   // Stretches of one cell to five; deltas of which one is above 1 and one is no number.
   const bytes = Array.from({ length: 150 }, (_, at) => {
     const state = Math.floor(at / (1 + (at % 5))) % STATES;
-    return state | (at % 11 === 0 ? VIOLATED : 0) | (at % 7 === 0 ? NONFINITE : 0);
+    return state | (at % 11 === 0 ? VIOLATED : 0);
   });
   const values = [0, 0.5, 3, Number.NaN];
   const cells = readCells(
@@ -74,7 +74,6 @@ describe("figures of a record", () => {
         total: 3 - counts[NO_DATA],
         channels: 3,
         violated: at.filter((i) => i % 11 === 0).length,
-        nonfinite: at.filter((i) => i % 7 === 0).length,
         meanDelta: moving.length > 0 ? expect.closeTo(sum / moving.length, 12) : Number.NaN,
         pruned: Number.NaN,
         prunable: 0,

@@ -5,18 +5,7 @@ import type { LayerEvent, LayerHeader } from "../server/types";
 import { formatCount, formatFineShare } from "./format";
 import { kept } from "./kept";
 import { type Figures, nothing } from "./record";
-import {
-  FOLLOWING,
-  FROZEN,
-  MOVING,
-  NO_DATA,
-  NONFINITE,
-  PRUNED,
-  REACTIVATED,
-  STATE_BITS,
-  STATES,
-  VIOLATED,
-} from "./states";
+import { FOLLOWING, FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, STATE_BITS, STATES, VIOLATED } from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
 
 export interface Cells {
@@ -140,17 +129,16 @@ export interface Summary {
   firstViolated: Int32Array;
 }
 
-/** Five bits of a byte: the state, non-finite, violated. */
-const KINDS = 32;
-const kindOf = (byte: number) => (byte & STATE_BITS) | ((byte >> 3) & (KINDS - 1 - STATE_BITS));
-const [NONFINITE_KIND, VIOLATED_KIND] = [kindOf(NONFINITE), kindOf(VIOLATED)];
+/** Four bits of a byte: the state, violated. */
+const KINDS = 16;
+const kindOf = (byte: number) => (byte & STATE_BITS) | ((byte >> 4) & (KINDS - 1 - STATE_BITS));
+const VIOLATED_KIND = kindOf(VIOLATED);
 
 /** Channels in each state, record by record. */
 export interface Counts {
   /** [record * STATES + state] */
   counts: Uint32Array;
   violated: Uint32Array;
-  nonfinite: Uint32Array;
   /** Mean relative delta of the moving channels, NaN where none moves. */
   meanDelta: Float64Array;
 }
@@ -198,17 +186,15 @@ function scan(cells: Cells) {
   const summary = count(cells, changes, meanDelta);
   const counts = new Uint32Array(records * STATES);
   const violated = new Uint32Array(records);
-  const nonfinite = new Uint32Array(records);
   for (let kind = 0; kind < KINDS; kind++) {
     for (let t = 0, now = 0; t < records; t++) {
       now += changes[kind * (records + 1) + t];
-      if ((kind & STATE_BITS) < STATES) counts[t * STATES + (kind & STATE_BITS)] += now;
+      counts[t * STATES + (kind & STATE_BITS)] += now;
       if (kind & VIOLATED_KIND) violated[t] += now;
-      if (kind & NONFINITE_KIND) nonfinite[t] += now;
     }
   }
   for (let t = 0; t < records; t++) meanDelta[t] /= counts[t * STATES + MOVING] || Number.NaN;
-  return { counts: { counts, violated, nonfinite, meanDelta }, summary };
+  return { counts: { counts, violated, meanDelta }, summary };
 }
 
 const scanOf = kept(scan);
@@ -227,7 +213,6 @@ export interface Cell {
   record: number;
   state: number;
   violated: boolean;
-  nonfinite: boolean;
   delta: number;
 }
 
@@ -241,7 +226,6 @@ export function cellAt(cells: Cells, channel: number, step: number): Cell | null
     record,
     state: byte & STATE_BITS,
     violated: (byte & VIOLATED) > 0,
-    nonfinite: (byte & NONFINITE) > 0,
     delta: deltaAt(cells, place),
   };
 }
@@ -250,7 +234,7 @@ export function cellAt(cells: Cells, channel: number, step: number): Cell | null
 export function figuresAt(cells: Cells, step: number): Figures | null {
   const record = recordAt(cells, step);
   if (record < 0) return null;
-  const { counts, violated, nonfinite, meanDelta } = countsOf(cells);
+  const { counts, violated, meanDelta } = countsOf(cells);
   const own = Array.from(counts.subarray(record * STATES, (record + 1) * STATES));
   return {
     ...nothing(cells.steps[record]),
@@ -258,7 +242,6 @@ export function figuresAt(cells: Cells, step: number): Figures | null {
     total: cells.channels - own[NO_DATA],
     channels: cells.channels,
     violated: violated[record],
-    nonfinite: nonfinite[record],
     meanDelta: meanDelta[record],
     pruned: Number.NaN,
   };

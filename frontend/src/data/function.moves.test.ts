@@ -4,7 +4,7 @@ import { figured } from "./fixtures";
 import type { FunctionSeries } from "./function";
 import { movesAt } from "./function";
 import type { Figures } from "./record";
-import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATES } from "./states";
+import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, SETTLED, STATES } from "./states";
 
 const steps = [2, 4, 6, 8, 10];
 const outputs = { a: [0, 0, 0.5, Number.NaN, 0.25], b: [0.1, 0.4, 0.2, Number.NaN, Number.NaN] };
@@ -67,6 +67,7 @@ describe("weights against outputs", () => {
     ["isn't known where the mean isn't", layer({ [MOVING]: 4 }, Number.NaN), Number.NaN, MOVING],
     ["is still as most are: frozen", layer({ [FROZEN]: 6, [SETTLED]: 4 }, Number.NaN), 0, FROZEN],
     ["is still as most are: pruned", layer({ [PRUNED]: 6, [FROZEN]: 3, [NO_DATA]: 1 }, Number.NaN), 0, PRUNED],
+    ["isn't known where one is nonfinite", layer({ [NONFINITE]: 1, [FROZEN]: 9 }, Number.NaN), Number.NaN, FROZEN],
     ["isn't known while channels begin anew", layer({ [REACTIVATED]: 1, [FROZEN]: 9 }, Number.NaN), Number.NaN, FROZEN],
   ])("a layer %s", (_, figures, weights, state) => {
     expect(movesAt(series, ["a"], 2, () => figures)).toEqual([{ layer: "a", weights, output: 0, state }]);

@@ -8,7 +8,7 @@ import type { FunctionHeader, FunctionPlace } from "../server/types";
 import { formatNumber, formatShape, formatShare, plural } from "./format";
 import { kept, keptByValue } from "./kept";
 import type { Figures } from "./record";
-import { FOLLOWING, FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED } from "./states";
+import { FOLLOWING, FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, SETTLED } from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
 import { CHANGES, type Change } from "./urlstate";
 
@@ -201,7 +201,8 @@ export interface Move {
 function weightsOf({ counts, meanDelta }: Figures): [number, number] {
   if (counts[MOVING] > 0) return [meanDelta, meanDelta === 0 ? SETTLED : MOVING];
   const [still] = [FROZEN, PRUNED, SETTLED, FOLLOWING].sort((a, b) => counts[b] - counts[a]);
-  return [counts[REACTIVATED] + counts[FOLLOWING] > 0 || counts[still] === 0 ? Number.NaN : 0, still];
+  const unknown = counts[REACTIVATED] + counts[FOLLOWING] + counts[NONFINITE] > 0 || counts[still] === 0;
+  return [unknown ? Number.NaN : 0, still];
 }
 
 /**

@@ -22,12 +22,11 @@ const answer = (more: Record<string, Section> = {}): Container<RecordsHeader> =>
       learning_rates: Float32Array.of(0.5, 0.25, 0.125),
       age: Uint8Array.of(0, 0, 0, /* */ 0, 0, 0, /* */ 0, 0, 10),
       counts: Uint8Array.of(
-        ...[0, 4, 0, 0, 0, 0, 0, /* */ 0, 3, 0, 1, 0, 0, 0, /* */ 0, 1, 0, 1, 1, 1, 0],
-        ...[0, 0, 0, 2, 0, 0, 0, /* */ 0, 0, 0, 2, 0, 0, 0, /* */ 0, 1, 1, 0, 0, 0, 0],
-        ...[3, 0, 0, 0, 0, 0, 0, /* */ 1, 2, 0, 0, 0, 0, 0, /* */ 1, 2, 0, 0, 0, 0, 0],
+        ...[0, 4, 0, 0, 0, 0, 0, 0, /* */ 0, 3, 0, 1, 0, 0, 0, 0, /* */ 0, 1, 0, 1, 1, 1, 0, 0],
+        ...[0, 0, 0, 2, 0, 0, 0, 0, /* */ 0, 0, 0, 2, 0, 0, 0, 0, /* */ 0, 1, 1, 0, 0, 0, 0, 0],
+        ...[3, 0, 0, 0, 0, 0, 0, 0, /* */ 1, 2, 0, 0, 0, 0, 0, 0, /* */ 1, 2, 0, 0, 0, 0, 0, 0],
       ),
       violated: Uint16Array.of(0, 0, 1, /* */ 0, 0, 0, /* */ 0, 1, 1),
-      nonfinite: Uint32Array.of(0, 1, 0, /* */ 0, 0, 2, /* */ 0, 0, 0),
       mean_delta: Float32Array.of(0.5, 0.25, 0.125, /* */ NONE, NONE, NONE, /* */ NONE, 1, 1),
       pruned: Float64Array.of(0, 8, 20, /* */ 0, 0, 0, /* */ NONE, 3, 3),
       ...more,
@@ -64,11 +63,10 @@ describe("figures of layers", () => {
     const expected = {
       step: 20,
       oldest: 20,
-      counts: [0, 3, 0, 1, 0, 0, 0],
+      counts: [0, 3, 0, 1, 0, 0, 0, 0],
       total: 4,
       channels: 4,
       violated: 0,
-      nonfinite: 1,
       meanDelta: 0.25,
       pruned: 8,
       prunable: 40,
@@ -89,11 +87,10 @@ describe("figures of layers", () => {
     expect(figuresIn(block, ["a", "none", "c"], 20)).toEqual({
       step: 20,
       oldest: 20,
-      counts: [1, 5, 0, 1, 0, 0, 0],
+      counts: [1, 5, 0, 1, 0, 0, 0, 0],
       total: 6,
       channels: 7,
       violated: 1,
-      nonfinite: 1,
       meanDelta: (3 * 0.25 + 2 * 1) / 5,
       pruned: 11,
       prunable: 70,
@@ -104,9 +101,8 @@ describe("figures of layers", () => {
     expect(figuresIn(block, ["a", "b", "c"], 30)).toMatchObject({
       step: 30,
       oldest: 20,
-      counts: [1, 4, 1, 1, 1, 1, 0],
+      counts: [1, 4, 1, 1, 1, 1, 0, 0],
       violated: 2,
-      nonfinite: 2,
     });
     expect(figuresIn(block, ["c"], 30)).toMatchObject({ step: 20, oldest: 20 });
   });
@@ -121,11 +117,10 @@ describe("figures of layers", () => {
     expect(figuresIn(block, ["c", "a"], 10)).toEqual({
       step: 10,
       oldest: 10,
-      counts: [3, 4, 0, 0, 0, 0, 0],
+      counts: [3, 4, 0, 0, 0, 0, 0, 0],
       total: 4,
       channels: 7,
       violated: 0,
-      nonfinite: 0,
       meanDelta: 0.5,
       pruned: NONE,
       prunable: 70,

@@ -18,7 +18,6 @@ export interface Figures {
   total: number;
   channels: number;
   violated: number;
-  nonfinite: number;
   /** Mean relative delta of what moves, NaN where nothing does. */
   meanDelta: number;
   /** Pruned weights of the prunable ones; NaN where that isn't known. */
@@ -42,7 +41,6 @@ export interface RecordBlock {
   /** [(layer * records + record) * STATES + state] */
   counts: Section;
   violated: Section;
-  nonfinite: Section;
   meanDelta: Float32Array;
   pruned: Section;
 }
@@ -61,7 +59,6 @@ export function readBlock(container: Container<RecordsHeader>): RecordBlock {
     age: whole(container, "age"),
     counts: whole(container, "counts"),
     violated: whole(container, "violated"),
-    nonfinite: whole(container, "nonfinite"),
     meanDelta: section(container, "mean_delta", Float32Array),
     pruned: whole(container, "pruned"),
   };
@@ -75,7 +72,6 @@ export const nothing = (step: number): Figures => ({
   total: 0,
   channels: 0,
   violated: 0,
-  nonfinite: 0,
   meanDelta: Number.NaN,
   pruned: 0,
   prunable: 0,
@@ -107,7 +103,7 @@ export function figuresIn(block: RecordBlock, layers: readonly string[], step: n
 }
 
 function together(block: RecordBlock, rows: Int32Array, record: number): Figures | null {
-  const { steps, age, counts, channels, violated, nonfinite, meanDelta, pruned, prunable } = block;
+  const { steps, age, counts, channels, violated, meanDelta, pruned, prunable } = block;
   const sum = nothing(Number.NEGATIVE_INFINITY);
   sum.oldest = Number.POSITIVE_INFINITY;
   let moved = 0;
@@ -122,7 +118,6 @@ function together(block: RecordBlock, rows: Int32Array, record: number): Figures
     sum.step = Math.max(sum.step, steps[record] - age[place]);
     sum.oldest = Math.min(sum.oldest, steps[record] - age[place]);
     sum.violated += violated[place];
-    sum.nonfinite += nonfinite[place];
     const own = counts[place * STATES + MOVING];
     if (own > 0 && !Number.isNaN(meanDelta[place])) {
       moved += own * meanDelta[place];

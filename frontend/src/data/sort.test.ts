@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type Cells, countsOf, summarise } from "./cells";
 import { listed } from "./fixtures";
 import { orderRows, segmentsOf } from "./sort";
-import { FOLLOWING, FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
+import { FOLLOWING, FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
 
 const SHORT: Record<string, number> = {
   m: MOVING,
@@ -13,6 +13,7 @@ const SHORT: Record<string, number> = {
   F: FROZEN | VIOLATED,
   t: FOLLOWING,
   T: FOLLOWING,
+  n: NONFINITE,
 };
 
 /** Cells from one word a channel: mmsp is moving, moving, settled, pruned; t follows something that moves. */
@@ -59,6 +60,8 @@ it("orders by last moved inside the final states, and names the segments", () =>
     { state: PRUNED, from: 3, to: 5 },
   ]);
   expect(segmentsOf(summary, rows, "index")).toEqual([]);
+  // What is broken is on top.
+  expect(Array.from(orderRows(summarise(cells("mmm", "mmn", "mpp")), "moved"))).toEqual([1, 0, 2]);
 });
 
 it("orders by index, by the first hold and by the final delta, ties by index", () => {
@@ -70,7 +73,7 @@ it("orders by index, by the first hold and by the final delta, ties by index", (
 
 it("counts states, violations and the mean delta per record", () => {
   const found = countsOf(cells("mF", "mm", "ps"));
-  expect(Array.from(found.counts)).toEqual([0, 2, 0, 0, 0, 1, 0, /* */ 0, 1, 0, 1, 1, 0, 0]);
+  expect(Array.from(found.counts)).toEqual([0, 2, 0, 0, 0, 1, 0, 0, /* */ 0, 1, 0, 1, 1, 0, 0, 0]);
   expect(Array.from(found.violated)).toEqual([0, 1]);
   // Letters 0 and 2 of "mFmmps" move at the first record, letter 3 at the second.
   expect(found.meanDelta[0]).toBeCloseTo((2 ** -1 + 2 ** (-18 / 16)) / 2);

@@ -7,28 +7,47 @@ export const SETTLED = 3;
 export const FROZEN = 4;
 export const PRUNED = 5;
 export const FOLLOWING = 6;
-export const STATES = 7;
+export const NONFINITE = 7;
+export const STATES = 8;
 export const STATE_BITS = 0x07;
-export const NONFINITE = 0x40;
 export const VIOLATED = 0x80;
 
 /** From the bottom of a strip to its top. */
-export const STACK = [MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA] as const;
+export const STACK = [NONFINITE, MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA] as const;
 /** As the legend lists them. */
 export const LEGEND = [MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED] as const;
-/** With what is listed only where it occurs. */
-export const LISTED = [...LEGEND, FOLLOWING] as const;
+/** All that a channel with a record may be in. */
+export const LISTED = [...LEGEND, FOLLOWING, NONFINITE] as const;
 
-export const STATE_NAMES = ["no data", "moving", "reactivated", "settled", "frozen", "pruned", "following"] as const;
-export const STATE_TITLES = ["No data", "Moving", "Reactivated", "Settled", "Frozen", "Pruned", "Following"] as const;
+export const STATE_NAMES = [
+  "no data",
+  "moving",
+  "reactivated",
+  "settled",
+  "frozen",
+  "pruned",
+  "following",
+  "nonfinite",
+] as const;
+export const STATE_TITLES = [
+  "No data",
+  "Moving",
+  "Reactivated",
+  "Settled",
+  "Frozen",
+  "Pruned",
+  "Following",
+  "Nonfinite",
+] as const;
 export const STATE_HINTS = [
   "not recorded",
   "weights still change; tint = Δ",
-  "trains again after being frozen or pruned",
+  "trains again after being frozen, pruned or nonfinite",
   "below the threshold (may still train)",
   "not trainable (mask or trainable=False)",
   "held at zero",
   "moved on purpose, by no optimizer",
+  "has NaN or infinity",
 ] as const;
 
 export const stateCode = (name: string): number => {

@@ -29,8 +29,9 @@ function someCells(next: () => number, channels: number, records: number, calm: 
   for (let at = 0; at < state.length; at++) {
     const changes = at % records === 0 || next() > calm;
     state[at] = changes ? Math.floor(next() * STATES) : state[at - 1] & 7;
+    // It takes a pixel over: were it as frequent as the others, little else would be seen.
+    if (state[at] === NONFINITE && next() < 0.9) state[at] = FROZEN;
     if (next() < 0.01) state[at] |= VIOLATED;
-    if (next() < 0.01) state[at] |= NONFINITE;
     deltas.push(next() < 0.2 ? 0 : 2 ** (-Math.floor(next() * 300) / 16));
   }
   const steps = Float64Array.from({ length: records }, (_, t) => 10 * t + Math.floor(9 * next()));
@@ -63,10 +64,11 @@ const cellsUnder = ({ cells, rows, records }: Under): number[] =>
 const has = (under: Under | null, mark: number): boolean =>
   under !== null && cellsUnder(under).some((i) => under.cells.state[i] & mark);
 
-/** By sorting: reactivated, else the most frequent state, ties to the latest record's lowest row. */
+/** By sorting: nonfinite, then reactivated, else the most frequent state, ties to the latest record's lowest row. */
 function stateOf(under: Under): number {
   const { cells, rows, records } = under;
   const states = cellsUnder(under).map((i) => cells.state[i] & 7);
+  if (states.includes(NONFINITE)) return NONFINITE;
   if (states.includes(REACTIVATED)) return REACTIVATED;
   const often = (state: number) => states.filter((other) => other === state).length;
   const most = Math.max(...states.map(often));
@@ -78,12 +80,12 @@ function stateOf(under: Under): number {
 /** The colour of the cells of some rows and records, beside those of the pixel to the left. */
 function expected(under: Under, left: Under | null, mode: Mode, x: number, y: number): number {
   if (has(under, VIOLATED) && (!has(left, VIOLATED) || (x + y) % 3 === 0)) return pixels.violated;
-  if (has(under, NONFINITE) && (!has(left, NONFINITE) || (x + 2 * y) % 3 === 0)) return pixels.nonfinite;
   const { cells } = under;
   const [at, state] = [cellsUnder(under), stateOf(under)];
   const counted = mode === "delta" ? at : at.filter((i) => (cells.state[i] & 7) === MOVING);
   const level = Math.max(0, ...counted.map((i) => levelOf(deltaAt(cells, i), THRESHOLD)));
-  if ((mode === "delta" && state !== 0) || (mode === "both" && state === MOVING)) return pixels.movement[level];
+  if ((mode === "delta" && state !== 0 && state !== NONFINITE) || (mode === "both" && state === MOVING))
+    return pixels.movement[level];
   return statePixel(pixels, state, x, y, 1);
 }
 

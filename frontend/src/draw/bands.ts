@@ -23,8 +23,8 @@ export interface Bands {
   /** Where the cells of each one's band begin. */
   at: Int32Array;
   /**
-   * By cell of a band: the states that occur from the lowest row up, three bits each, code + 1; what is rare and
-   * occurs; from `LEVEL` on the largest level.
+   * By cell of a band: the states that occur from the lowest row up, three bits each, code + 1 (none for nonfinite,
+   * which is never mixed); what is rare and occurs; from `LEVEL` on the largest level.
    */
   sums: Uint32Array;
   /** By cell the place of its counts by state, from 1 on; 0 until they are asked for. */
@@ -65,12 +65,13 @@ function addRow(sums: Uint32Array, to: number, cells: Cells, first: number, leve
     const code = byte & STATE_BITS;
     const previous = sums[to + t];
     let sum = previous;
+    if (byte & VIOLATED) sum |= ANY_VIOLATED;
+    if (code === NONFINITE) {
+      sums[to + t] = sum | ANY_NONFINITE;
+      continue;
+    }
     if ((sum & 7) !== code + 1) sum = (sum & ~ORDER) | front(sum & ORDER, code + 1);
     if (code === REACTIVATED) sum |= ANY_REACTIVATED;
-    if (byte > STATE_BITS) {
-      if (byte & VIOLATED) sum |= ANY_VIOLATED;
-      if (byte & NONFINITE) sum |= ANY_NONFINITE;
-    }
     if (all || code === MOVING) {
       const level = levels[delta[first + t]];
       if (level > sum >>> LEVEL) sum = (sum & NO_LEVEL) | (level << LEVEL);

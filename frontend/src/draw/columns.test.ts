@@ -30,14 +30,14 @@ describe("an answer", () => {
       first_steps: Float64Array.of(0, 30),
       steps: Float64Array.of(20, 50),
       shares: Uint8Array.of(
-        ...[0, 8, 0, 0, 0, 0, 0, /* */ 0, 4, 0, 4, 0, 0, 0],
-        ...[0, 0, 0, 0, 8, 0, 0, /* */ 0, 2, 0, 0, 6, 0, 0],
-        ...[8, 0, 0, 0, 0, 0, 0, /* */ 0, 0, 0, 0, 0, 8, 0],
+        ...[0, 8, 0, 0, 0, 0, 0, 0, /* */ 0, 4, 0, 4, 0, 0, 0, 0],
+        ...[0, 0, 0, 0, 8, 0, 0, 0, /* */ 0, 2, 0, 0, 6, 0, 0, 0],
+        ...[8, 0, 0, 0, 0, 0, 0, 0, /* */ 0, 0, 0, 0, 0, 8, 0, 0],
       ),
-      marks: Uint8Array.of(0, 1, /* */ 2, 0, /* */ 0, 3),
+      marks: Uint8Array.of(0, 1, /* */ 0, 0, /* */ 0, 1),
       mean_delta: Float32Array.of(0.5, 0.25, /* */ NONE, 1, /* */ NONE, NONE),
-      total_shares: Uint8Array.of(0, 7, 0, 0, 1, 0, 0, /* */ 0, 6, 0, 0, 2, 0, 0),
-      total_marks: Uint8Array.of(2, 3),
+      total_shares: Uint8Array.of(0, 7, 0, 0, 1, 0, 0, 0, /* */ 0, 6, 0, 0, 2, 0, 0, 0),
+      total_marks: Uint8Array.of(0, 1),
       total_mean_delta: Float32Array.of(0.125, 0.0625),
     };
     if (sparse) {
@@ -63,19 +63,19 @@ describe("an answer", () => {
 
   it("gives a layer of its own", () => {
     const { shares, marks, meanDelta, pruned, channels, prunable } = drawn.of(["b"])!;
-    expect([...shares]).toEqual([0, 0, 0, 0, 8, 0, 0, 0, 2, 0, 0, 6, 0, 0]);
-    expect([...marks]).toEqual([NONFINITE, 0]);
+    expect([...shares]).toEqual([0, 0, 0, 0, 8, 0, 0, 0, 0, 2, 0, 0, 6, 0, 0, 0]);
+    expect([...marks]).toEqual([0, 0]);
     expect([...meanDelta]).toEqual([NONE, 1]);
     expect([...pruned!]).toEqual([0.25, 0.75]);
     expect([channels, prunable]).toEqual([6, 30]);
-    expect([...drawn.of(["c"])!.marks]).toEqual([0, NONFINITE | VIOLATED]);
+    expect([...drawn.of(["c"])!.marks]).toEqual([0, VIOLATED]);
   });
 
   it("adds some layers up", () => {
     const { shares, marks, meanDelta, pruned, channels, prunable } = drawn.of(["a", "none", "b"])!;
     // By two and by six channels.
-    expect([...shares]).toEqual([0, 16, 0, 0, 48, 0, 0, 0, 20, 0, 8, 36, 0, 0]);
-    expect([...marks]).toEqual([NONFINITE, VIOLATED]);
+    expect([...shares]).toEqual([0, 16, 0, 0, 48, 0, 0, 0, 0, 20, 0, 8, 36, 0, 0, 0]);
+    expect([...marks]).toEqual([0, VIOLATED]);
     expect(meanDelta[0]).toBe(0.5);
     expect(meanDelta[1]).toBeCloseTo((8 * 0.25 + 12 * 1) / 20, 12);
     expect(pruned![0]).toBeCloseTo((10 * 0 + 30 * 0.25) / 40, 12);
@@ -85,8 +85,8 @@ describe("an answer", () => {
 
   it("takes the total as it was told, in any order", () => {
     const total = drawn.of(["c", "a", "b"])!;
-    expect([...total.shares]).toEqual([0, 7, 0, 0, 1, 0, 0, 0, 6, 0, 0, 2, 0, 0]);
-    expect([...total.marks]).toEqual([NONFINITE, NONFINITE | VIOLATED]);
+    expect([...total.shares]).toEqual([0, 7, 0, 0, 1, 0, 0, 0, 0, 6, 0, 0, 2, 0, 0, 0]);
+    expect([...total.marks]).toEqual([0, VIOLATED]);
     expect([...total.meanDelta]).toEqual([0.125, 0.0625]);
     expect([...total.pruned!]).toEqual([0.125, 0.375]);
     expect([total.channels, total.prunable]).toEqual([12, 40]);
@@ -107,25 +107,28 @@ describe("an answer", () => {
 
 describe("columns that are added", () => {
   it("weigh the mean by what moves, which is none where nothing does", () => {
-    const still = columns([[0, 0, 0, 8, 0, 0, 0]], [NONE]);
-    const some = columns([[0, 2, 0, 6, 0, 0, 0]], [0.5], { channels: 12 });
-    const other = columns([[0, 4, 0, 4, 0, 0, 0]], [0.25]);
-    const unknown = columns([[0, 8, 0, 0, 0, 0, 0]], [NONE], { channels: 1 });
+    const still = columns([[0, 0, 0, 8, 0, 0, 0, 0]], [NONE]);
+    const some = columns([[0, 2, 0, 6, 0, 0, 0, 0]], [0.5], { channels: 12 });
+    const other = columns([[0, 4, 0, 4, 0, 0, 0, 0]], [0.25]);
+    const unknown = columns([[0, 8, 0, 0, 0, 0, 0, 0]], [NONE], { channels: 1 });
     expect(addColumns([still, some, other, unknown]).meanDelta[0]).toBeCloseTo((24 * 0.5 + 16 * 0.25) / 40, 12);
     expect(addColumns([still, still]).meanDelta[0]).toBeNaN();
   });
 
   it("know no share of pruned weights where none can be pruned, as a layer alone doesn't", () => {
-    const bare = columns([[0, 8, 0, 0, 0, 0, 0]], [1], { pruned: Float64Array.of(NONE) });
+    const bare = columns([[0, 8, 0, 0, 0, 0, 0, 0]], [1], { pruned: Float64Array.of(NONE) });
     expect([...addColumns([bare, bare]).pruned!]).toEqual([NONE]);
-    const half = columns([[0, 8, 0, 0, 0, 0, 0]], [1], { pruned: Float64Array.of(0.5), prunable: 10 });
+    const half = columns([[0, 8, 0, 0, 0, 0, 0, 0]], [1], { pruned: Float64Array.of(0.5), prunable: 10 });
     expect([...addColumns([bare, half]).pruned!]).toEqual([0.5]);
   });
 
   it("leave their parts as they were", () => {
-    const one = columns([[0, 8, 0, 0, 0, 0, 0]], [1], { marks: Uint8Array.of(VIOLATED), pruned: Float64Array.of(0.5) });
+    const one = columns([[0, 8, 0, 0, 0, 0, 0, 0]], [1], {
+      marks: Uint8Array.of(VIOLATED),
+      pruned: Float64Array.of(0.5),
+    });
     const before = structuredClone(one);
-    addColumns([one, columns([[0, 0, 0, 8, 0, 0, 0]], [NONE], { marks: Uint8Array.of(NONFINITE) })]);
+    addColumns([one, columns([[0, 0, 0, 8, 0, 0, 0, 0]], [NONE], { marks: Uint8Array.of(VIOLATED) })]);
     expect(one).toEqual(before);
     expect(addColumns([one])).toBe(one);
   });
@@ -142,24 +145,26 @@ it("makes a column of each record of a layer", () => {
     learningRates: new Float32Array(3),
     wallTimes: steps,
     end: 35,
-    state: Uint8Array.of(MOVING, MOVING | NONFINITE, FROZEN | VIOLATED, /* */ NO_DATA, MOVING, SETTLED),
+    state: Uint8Array.of(MOVING, NONFINITE, FROZEN | VIOLATED, /* */ NO_DATA, MOVING, SETTLED),
     ...listed([0.5, 0.25, 0, 0, 0.75, 0, 0]),
   };
   const found = columnsOf(cells);
   expect([[...found.starts], found.end, found.channels, found.pruned]).toEqual([[5, 15, 25], 35, 2, null]);
-  expect([...found.shares]).toEqual([1, 1, 0, 0, 0, 0, 0, /* */ 0, 2, 0, 0, 0, 0, 0, /* */ 0, 0, 0, 1, 1, 0, 0]);
-  expect([...found.marks]).toEqual([0, NONFINITE, VIOLATED]);
-  expect([...found.meanDelta]).toEqual([0.5, 0.5, NONE]);
+  expect([...found.shares]).toEqual([
+    1, 1, 0, 0, 0, 0, 0, 0, /* */ 0, 1, 0, 0, 0, 0, 0, 1, /* */ 0, 0, 0, 1, 1, 0, 0, 0,
+  ]);
+  expect([...found.marks]).toEqual([0, 0, VIOLATED]);
+  expect([...found.meanDelta]).toEqual([0.5, 0.75, NONE]);
 });
 
 describe("a tint", () => {
   const two = columns(
     [
-      [0, 3, 0, 1, 0, 0, 0],
-      [2, 1, 0, 0, 0, 1, 0],
+      [0, 3, 0, 1, 0, 0, 0, 0],
+      [2, 1, 0, 0, 0, 1, 0, 0],
     ],
     [0.1, 0.5],
-    { marks: Uint8Array.of(VIOLATED | NONFINITE, NONFINITE), pruned: Float64Array.of(0, 0.5), prunable: 40 },
+    { marks: Uint8Array.of(VIOLATED, 0), pruned: Float64Array.of(0, 0.5), prunable: 40 },
   );
 
   it("is a share of what has data, over the columns that it pools", () => {
@@ -179,7 +184,7 @@ describe("a tint", () => {
   });
 
   it("is none where nothing is known", () => {
-    const none = columns([[4, 0, 0, 0, 0, 0, 0]], [NONE]);
+    const none = columns([[4, 0, 0, 0, 0, 0, 0, 0]], [NONE]);
     for (const which of ["moving", "violated", "sparsity", "delta"] as const)
       expect(tintOf(none, 0, 1, which)).toBeNaN();
     expect(tintOf({ ...two, pruned: Float64Array.of(0.5, NONE) }, 0, 2, "sparsity")).toBeNaN();

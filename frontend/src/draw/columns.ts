@@ -5,7 +5,7 @@
 
 import { type Cells, countsOf } from "../data/cells";
 import { kept, keptByValue } from "../data/kept";
-import { MOVING, NO_DATA, NONFINITE, STATES, stateCode, VIOLATED } from "../data/states";
+import { MOVING, NO_DATA, STATES, stateCode, VIOLATED } from "../data/states";
 import { axisEnd, lastAtOrBefore } from "../data/steps";
 import type { Measure } from "../data/urlstate";
 import { type Container, numbers, type Section, section } from "../server/container";
@@ -20,7 +20,7 @@ export interface Columns {
   end: number;
   /** [column * STATES + state], in parts of any whole. */
   shares: Numbers;
-  /** `VIOLATED` and `NONFINITE` of any record of the column. */
+  /** `VIOLATED` if any record of the column is. */
   marks: Uint8Array;
   /** Mean relative delta of what moves, NaN where nothing does. */
   meanDelta: Numbers;
@@ -39,11 +39,10 @@ export interface Drawn {
   span(step: number): readonly [number, number] | null;
 }
 
-const [MARK_VIOLATED, MARK_NONFINITE] = [1, 2];
+const MARK_VIOLATED = 1;
 
 /** Marks as the states have them. */
-const marksOf = (values: Uint8Array): Uint8Array =>
-  values.map((mark) => (mark & MARK_VIOLATED ? VIOLATED : 0) | (mark & MARK_NONFINITE ? NONFINITE : 0));
+const marksOf = (values: Uint8Array): Uint8Array => values.map((mark) => (mark & MARK_VIOLATED ? VIOLATED : 0));
 
 export function readDrawn(container: Container<OverviewHeader>): Drawn {
   const { header } = container;
@@ -125,11 +124,8 @@ export function addColumns(parts: readonly Columns[]): Columns {
 
 /** The records of a layer, a column each. */
 export function columnsOf(cells: Cells): Columns {
-  const { counts, violated, nonfinite, meanDelta } = countsOf(cells);
-  const marks = Uint8Array.from(
-    violated,
-    (count, t) => (count > 0 ? VIOLATED : 0) | (nonfinite[t] > 0 ? NONFINITE : 0),
-  );
+  const { counts, violated, meanDelta } = countsOf(cells);
+  const marks = Uint8Array.from(violated, (count) => (count > 0 ? VIOLATED : 0));
   const { steps: starts, end, channels } = cells;
   return { starts, end, shares: counts, marks, meanDelta, pruned: null, channels, prunable: 0 };
 }

@@ -18,7 +18,7 @@ function columns(starts: number[], moving: number[]): Columns {
   return {
     starts: Float64Array.from(starts),
     end: starts[starts.length - 1] + 1,
-    shares: Float64Array.from(moving.flatMap((count) => [0, count, 0, 0, 4 - count, 0, 0])),
+    shares: Float64Array.from(moving.flatMap((count) => [0, count, 0, 0, 4 - count, 0, 0, 0])),
     marks: new Uint8Array(starts.length),
     meanDelta: new Float64Array(starts.length),
     pruned: null,

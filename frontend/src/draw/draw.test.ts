@@ -135,7 +135,7 @@ describe("strip", () => {
   );
 
   it("stacks shares from the bottom, and marks a violation on top", () => {
-    const raster = drawn(columnsOf([[0, 1, 0, 0, 1, 0, 0], SETTLES], [VIOLATED, 0], [1, Number.NaN]), 2, 10);
+    const raster = drawn(columnsOf([[0, 1, 0, 0, 1, 0, 0, 0], SETTLES], [VIOLATED, 0], [1, Number.NaN]), 2, 10);
     const own = column(raster, 0);
     expect(own.slice(5)).toEqual(Array(5).fill(pixels.movement[255]));
     expect(own.slice(2, 5)).toEqual(Array(3).fill(pixels.states[FROZEN]));
@@ -143,24 +143,32 @@ describe("strip", () => {
     expect(new Set(column(raster, 1))).toEqual(new Set([pixels.states[SETTLED]]));
   });
 
-  it("marks what isn't finite at the bottom, a line that no pooling loses", () => {
-    const marks = [NONFINITE, VIOLATED, 0, 0, 0, NONFINITE | VIOLATED];
-    const raster = drawn(columnsOf(Array(6).fill(FREEZES), marks, Array(6).fill(Number.NaN)), 3, 10);
-    const flat = Array(6).fill(pixels.states[FROZEN]);
-    const [none, violated, nonfinite] = [pixels.states[FROZEN], pixels.violated, pixels.nonfinite].map((pixel) => [
-      pixel,
-      pixel,
-    ]);
-    expect(column(raster, 0)).toEqual([...violated, ...flat, ...nonfinite]);
-    expect(column(raster, 1)).toEqual([...none, ...flat, ...none]);
-    expect(column(raster, 2)).toEqual([...violated, ...flat, ...nonfinite]);
+  it("draws what is nonfinite at the bottom, as high as a line of violations, which no pooling loses", () => {
+    const rare = FREEZES.map((share, state) => (state === NONFINITE ? 1 : 999 * share));
+    const raster = drawn(
+      columnsOf(
+        [rare, FREEZES, FREEZES, FREEZES, rare, FREEZES],
+        [0, 1, 0, 0, 0, 0].map((on) => on * VIOLATED),
+        Array(6).fill(Number.NaN),
+      ),
+      3,
+      10,
+    );
+    const two = (pixel: number) => [pixel, pixel];
+    const [frozen, nonfinite] = [FROZEN, NONFINITE].map((state) => pixels.states[state]);
+    const flat = Array(6).fill(frozen);
+    expect(column(raster, 0)).toEqual([...two(pixels.violated), ...flat, ...two(nonfinite)]);
+    expect(column(raster, 1)).toEqual([...two(frozen), ...flat, ...two(frozen)]);
+    expect(column(raster, 2)).toEqual([...two(frozen), ...flat, ...two(nonfinite)]);
+    const whole = FREEZES.map((_, state) => Number(state === NONFINITE));
+    expect(new Set(column(drawn(columnsOf([whole], [0], [Number.NaN]), 1, 10), 0))).toEqual(new Set([nonfinite]));
   });
 
   it("averages the columns under a pixel, tinted by the mean of what moves there", () => {
     // Of eight parts three move by 0.1 and one by 1e-4.
     const shares = [
-      [0, 3, 0, 0, 1, 0, 0],
-      [0, 1, 0, 0, 3, 0, 0],
+      [0, 3, 0, 0, 1, 0, 0, 0],
+      [0, 1, 0, 0, 3, 0, 0, 0],
     ];
     const own = column(drawn(columnsOf(shares, [0, 0], [0.1, 1e-4]), 1, 8), 0);
     const level = Math.round((255 * Math.log10((3 * 0.1 + 1e-4) / 4 / 1e-4)) / 3);
@@ -168,7 +176,7 @@ describe("strip", () => {
   });
 
   it("keeps a pixel of what is reactivated, from the tallest of the others", () => {
-    const rare = [0, 300, 1, 0, 699, 0, 0];
+    const rare = [0, 300, 1, 0, 699, 0, 0, 0];
     const own = column(drawn(columnsOf([rare], [0], [1e-9]), 1, 10), 0);
     expect(own).toEqual([
       ...Array(6).fill(pixels.states[FROZEN]),
@@ -176,7 +184,7 @@ describe("strip", () => {
       ...Array(3).fill(pixels.movement[0]),
     ]);
     // Where little moves there is more than that of it.
-    const most = column(drawn(columnsOf([[0, 699, 1, 0, 300, 0, 0]], [0], [1e-9]), 1, 10), 0);
+    const most = column(drawn(columnsOf([[0, 699, 1, 0, 300, 0, 0, 0]], [0], [1e-9]), 1, 10), 0);
     expect(most).toEqual([
       ...Array(3).fill(pixels.states[FROZEN]),
       pixels.states[REACTIVATED],

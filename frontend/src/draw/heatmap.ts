@@ -6,7 +6,7 @@
 
 import type { Cells } from "../data/cells";
 import { LEVELS, levelTable, type PixelColumns, pixelColumns, type Scale } from "../data/scale";
-import { MOVING, NO_DATA, REACTIVATED, STATE_BITS } from "../data/states";
+import { MOVING, NO_DATA, NONFINITE, REACTIVATED, STATE_BITS } from "../data/states";
 import type { Mode } from "../data/urlstate";
 import {
   ANY_NONFINITE,
@@ -78,6 +78,7 @@ function drawRow(area: Area, dy: number, columns: PixelColumns, bands: Bands, { 
       to = columns.to[dx];
       pooled = from < 0 ? 0 : poolBand(sums, first + from, first + to);
       if (from < 0) state = NO_DATA;
+      else if (pooled & ANY_NONFINITE) state = NONFINITE;
       else if (pooled & ANY_REACTIVATED && !pixels.lines) state = REACTIVATED;
       else if (pooled & MIXED) state = mostOf(bands, first, under, from, to, pooled);
       else state = (pooled & 7) - 1;
@@ -85,10 +86,9 @@ function drawRow(area: Area, dy: number, columns: PixelColumns, bands: Bands, { 
     const begun = pooled & ~before;
     before = pooled;
     const striped = tall ? edge : begun & ANY_VIOLATED || (x + y) % pitch < raster.ratio;
+    const tinted = mode === "delta" ? state !== NO_DATA && state !== NONFINITE : mode === "both" && state === MOVING;
     if (pooled & ANY_VIOLATED && striped) raster.data[at] = pixels.violated;
-    else if (pooled & ANY_NONFINITE && (begun & ANY_NONFINITE || (x + 2 * y) % pitch < raster.ratio)) {
-      raster.data[at] = pixels.nonfinite;
-    } else if (mode === "delta" ? state !== NO_DATA : mode === "both" && state === MOVING) {
+    else if (tinted) {
       raster.data[at] = pixels.movement[pooled >>> LEVEL];
     } else raster.data[at] = statePixel(pixels, state, x, y, raster.ratio);
   }

@@ -31,8 +31,8 @@ class Stack {
     return weight > 0 ? delta / weight : 0;
   }
 
-  /** Turns shares into heights; what is rare keeps at least `least` pixels. */
-  stack(height: number, least: number): void {
+  /** Turns shares into heights; what is rare keeps some pixels. */
+  stack(height: number, reactivated: number, nonfinite: number): void {
     let total = 0;
     for (let s = 0; s < STATES; s++) total += this.shares[s];
     let sum = 0;
@@ -40,7 +40,8 @@ class Stack {
       sum += this.shares[STACK[s]];
       this.tops[s] = total > 0 ? Math.round((sum / total) * height) : height;
     }
-    if (this.shares[REACTIVATED] > 0) this.widen(STACK.indexOf(REACTIVATED), Math.min(least, height));
+    if (this.shares[REACTIVATED] > 0) this.widen(STACK.indexOf(REACTIVATED), Math.min(reactivated, height));
+    if (this.shares[NONFINITE] > 0) this.widen(STACK.indexOf(NONFINITE), nonfinite);
   }
 
   /** Gives a state its least height, from the tallest of the others. */
@@ -60,7 +61,8 @@ const pixelStack = new Stack();
 
 /**
  * Draws columns into a box of the raster. Those under one pixel are averaged, but nothing rare disappears: what is
- * reactivated keeps a pixel, a violation is a line at the top, values that aren't finite one at the bottom.
+ * reactivated keeps a pixel, a violation is a line at the top, and what is nonfinite is at least such a line at the
+ * bottom.
  *
  * @param columns null draws "no data".
  */
@@ -75,9 +77,8 @@ export function drawStrip(area: Area, columns: Columns | null, scale: Scale, thr
     let tint = 0;
     if (columns && under && from >= 0) {
       tint = pixels.movement[levelOf(pixelStack.pool(columns, from, under.to[dx]), threshold)];
-      // Lines of marks may cover an end of the band.
-      const lines = (pixelStack.marks & VIOLATED ? mark : 0) + (pixelStack.marks & NONFINITE ? mark : 0);
-      pixelStack.stack(area.height, raster.ratio + lines);
+      // The line of violations may cover the end of the band.
+      pixelStack.stack(area.height, raster.ratio + (pixelStack.marks & VIOLATED ? mark : 0), mark);
     } else {
       pixelStack.marks = 0;
       tops.fill(0);
@@ -95,8 +96,6 @@ export function drawStrip(area: Area, columns: Columns | null, scale: Scale, thr
     }
     const { marks } = pixelStack;
     if (marks & VIOLATED) fillArea({ raster, x, y: area.y, width: 1, height: mark }, pixels.violated);
-    const bottom = area.y + area.height - mark;
-    if (marks & NONFINITE) fillArea({ raster, x, y: bottom, width: 1, height: mark }, pixels.nonfinite);
   }
 }
 

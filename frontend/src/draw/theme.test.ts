@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FOLLOWING, FROZEN, LEGEND, PRUNED, REACTIVATED } from "../data/states";
+import { FOLLOWING, FROZEN, LEGEND, NONFINITE, PRUNED, REACTIVATED } from "../data/states";
 import { distance, VISIONS } from "./colour.fixtures";
 import { blend, DARK, divergingPixel, LIGHT, pack, pixelsOf, runColor, type Theme } from "./theme";
 
@@ -46,10 +46,10 @@ describe("states are told apart with normal, protan, deutan and tritan sight", (
     ["dark", DARK, 20],
   ])("what isn't finite stands out from all it can lie on or beside, %s", (_, theme, least) => {
     const tints = [0, 0.25, 0.5, 0.75, 1].map((place) => blend(theme.movement, place));
-    const others = [...tints, ...theme.states.slice(REACTIVATED), theme.violated, theme.panel];
+    const others = [...tints, ...theme.states.slice(REACTIVATED, NONFINITE), theme.violated, theme.panel];
     for (const vision of VISIONS) {
       for (const other of others) {
-        expect(distance(theme.nonfinite, other, vision), other).toBeGreaterThanOrEqual(least);
+        expect(distance(theme.states[NONFINITE], other, vision), other).toBeGreaterThanOrEqual(least);
       }
     }
   });

@@ -18,12 +18,11 @@ function makeTheme(dark: boolean) {
     diverging: either<Stops>(["#00695c", "#f4f4f6", "#6a2391"], ["#4fd1bd", "#3a3b3e", "#d9a3ff"]),
     /** Flat colours by state code; the empty string for no data. */
     states: either(
-      ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1", "#1e3b2c"],
-      ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043", "#c3e1b4"],
+      ["", "#f2902f", "#4a0f4e", "#93bde4", "#2459a6", "#eceef1", "#1e3b2c", "#149476"],
+      ["", "#e07d22", "#ffffff", "#7fb2e0", "#2f63b5", "#3e4043", "#c3e1b4", "#988f88"],
     ),
     hatch: either("#d3d7dc", "#55585c"),
     violated: either("#d466ff", "#ff99ff"),
-    nonfinite: either("#149476", "#988f88"),
     panel: either("#ffffff", "#303030"),
     text: either("#202124", "#ffffff"),
     muted: either("#5f6368", "#bdbdbd"),
@@ -40,9 +39,7 @@ export const [LIGHT, DARK]: readonly [Theme, Theme] = [makeTheme(false), makeThe
 /** The custom properties that style sheets take colours of the pictures from. */
 export const variablesOf = (theme: Theme): Record<string, string> => ({
   ...Object.fromEntries(LISTED.map((state) => [STATE_NAMES[state], theme.states[state]])),
-  ...Object.fromEntries(
-    (["hatch", "violated", "nonfinite", "panel", "text", "muted"] as const).map((name) => [name, theme[name]]),
-  ),
+  ...Object.fromEntries((["hatch", "violated", "panel", "text", "muted"] as const).map((name) => [name, theme[name]])),
   movement: `linear-gradient(90deg, ${theme.movement.join(", ")})`,
 });
 
@@ -86,7 +83,6 @@ const makePixels = (theme: Theme) => ({
   hatch: pack(theme.hatch),
   dot: pack(theme.dot),
   violated: pack(theme.violated),
-  nonfinite: pack(theme.nonfinite),
 });
 
 export interface Pixels extends ReturnType<typeof makePixels> {

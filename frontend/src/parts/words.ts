@@ -37,7 +37,6 @@ export function sharesText(figures: Figures | null): string {
     (state) => `${formatShare(figures.counts[state], figures.total)} ${STATE_NAMES[state]}`,
   );
   if (figures.violated > 0) parts.push(`${plural(figures.violated, "channel")} violated`);
-  if (figures.nonfinite > 0) parts.push(`${plural(figures.nonfinite, "channel")} non-finite`);
   if (figures.pruned > 0) parts.push(`sparsity ${sparsityText(figures)}`);
   return parts.join(", ");
 }

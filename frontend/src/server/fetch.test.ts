@@ -3,7 +3,7 @@ import { fetchRecords } from "./fetch";
 
 /** A container of a header alone. */
 function container(run: string): Uint8Array {
-  const text = new TextEncoder().encode(JSON.stringify({ schema: 2, run, sections: [] }));
+  const text = new TextEncoder().encode(JSON.stringify({ schema: 3, run, sections: [] }));
   const bytes = new Uint8Array(Math.ceil((4 + text.length) / 8) * 8);
   new DataView(bytes.buffer).setUint32(0, text.length, true);
   bytes.set(text, 4);

@@ -1,6 +1,6 @@
-/** What the page reads of the HTTP answers, schema 2. Field names are the server's. */
+/** What the page reads of the HTTP answers, schema 3. Field names are the server's. */
 
-export const SCHEMA = 2;
+export const SCHEMA = 3;
 
 export interface Answer {
   schema: number;

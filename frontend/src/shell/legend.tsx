@@ -6,7 +6,7 @@ import { formatPower, formatShare } from "../data/format";
 import { differenceTicks } from "../data/measure";
 import type { Figures } from "../data/record";
 import { scaleTop } from "../data/scale";
-import { STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
+import { NONFINITE, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { MEASURE_TITLES } from "../data/urlstate";
 import { blend, type Stops } from "../draw/theme";
 import { stepsText } from "../parts/words";
@@ -37,11 +37,9 @@ const LegendRow = ({ name, title, hint, count, total }: RowProps) => (
   </li>
 );
 
-/** Listed only if they occur. */
-const RARE = [
-  { name: "violated", title: "Violated", hint: "held weights changed" },
-  { name: "nonfinite", title: "Non-finite", hint: "channels with NaN or infinity" },
-] as const;
+/** A state, as its row has it. */
+const rowOf = (state: number) => ({ name: STATE_NAMES[state], title: STATE_TITLES[state], hint: STATE_HINTS[state] });
+const VIOLATIONS = { name: "violated", title: "Violated", hint: "held weights changed" };
 
 export function Legend() {
   const run = pointedRun.value ?? focusedRun.value;
@@ -61,15 +59,13 @@ export function Legend() {
         </h2>
       </summary>
       <ul class="legend">
-        {listed.value.map((state) => {
-          const [name, title, hint] = [STATE_NAMES, STATE_TITLES, STATE_HINTS].map((texts) => texts[state]);
-          return <LegendRow key={name} {...{ name, title, hint, total }} count={figures?.counts[state]} />;
-        })}
-        {RARE.map((row) =>
-          figures && figures[row.name] > 0 ? (
-            <LegendRow key={row.name} {...row} count={figures[row.name]} total={total} />
-          ) : null,
-        )}
+        {listed.value.map((state) => (
+          <LegendRow key={state} {...rowOf(state)} total={total} count={figures?.counts[state]} />
+        ))}
+        {figures && figures.violated > 0 ? <LegendRow {...VIOLATIONS} count={figures.violated} total={total} /> : null}
+        {figures && figures.counts[NONFINITE] > 0 ? (
+          <LegendRow {...rowOf(NONFINITE)} count={figures.counts[NONFINITE]} total={total} />
+        ) : null}
       </ul>
     </details>
   );

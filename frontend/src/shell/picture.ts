@@ -3,7 +3,7 @@
 import { formatCount, formatPower } from "../data/format";
 import { isolated, isRightToLeft } from "../data/names";
 import { scaleTop } from "../data/scale";
-import { MOVING, PRUNED, STATE_TITLES } from "../data/states";
+import { MOVING, NONFINITE, PRUNED, STATE_TITLES } from "../data/states";
 import { cssFont, type Figure, type Font, type Mark, paintFigure, toSvg } from "../draw/figure";
 import type { Box } from "../draw/raster";
 import { fitted, textWidth } from "../draw/text";
@@ -176,7 +176,7 @@ function legendOf(shown: readonly number[]): [(box: Box) => Mark, string][] {
       `${STATE_TITLES[state]}${state === MOVING ? span : ""}`,
     ]);
   if (!shown.includes(MOVING)) return states;
-  return [...states, [plain(colors.violated), "Violated"], [plain(colors.nonfinite), "Non-finite"]];
+  return [...states, [plain(colors.violated), "Violated"], [plain(colors.states[NONFINITE]), STATE_TITLES[NONFINITE]]];
 }
 
 /** The legend in lines of a width, and where it ends. */

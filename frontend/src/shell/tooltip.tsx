@@ -5,7 +5,7 @@ import { formatCount, formatNumber, formatShare, plural } from "../data/format";
 import { durationText } from "../data/live";
 import { differenceText } from "../data/measure";
 import type { Figures } from "../data/record";
-import { NO_DATA, STATE_NAMES, STATE_TITLES } from "../data/states";
+import { NO_DATA, NONFINITE, STATE_NAMES, STATE_TITLES } from "../data/states";
 import { MEASURE_TITLES } from "../data/urlstate";
 import { sparsityText } from "../data/violations";
 import { useSize } from "../parts/canvas";
@@ -43,7 +43,7 @@ const Line = ({ fill = "", title, count, total, style }: LineProps) => (
 );
 
 function Shares({ figures }: { figures: Figures }) {
-  const { counts, total, violated, nonfinite } = figures;
+  const { counts, total, violated } = figures;
   return (
     <>
       {listed.value.map((state) => (
@@ -56,9 +56,11 @@ function Shares({ figures }: { figures: Figures }) {
           style={counts[state] === 0 ? "none" : undefined}
         />
       ))}
+      {counts[NONFINITE] > 0 ? (
+        <Line fill="fill-nonfinite" title={STATE_TITLES[NONFINITE]} count={counts[NONFINITE]} total={total} />
+      ) : null}
       {counts[NO_DATA] > 0 ? <Line title="No data" count={counts[NO_DATA]} /> : null}
       {violated > 0 ? <Line title="Violated" count={violated} total={total} style="warn" /> : null}
-      {nonfinite > 0 ? <Line title="Non-finite" count={nonfinite} /> : null}
       <div class="tip-foot">
         <span>mean Δ of moving</span>
         <b>{formatNumber(figures.meanDelta)}</b>
@@ -174,7 +176,6 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
       <Head title={title} run={run} text={` · step ${formatCount(cells.steps[record])}`} />
       <Line fill={`fill-${STATE_NAMES[state].replace(" ", "-")}`} title={STATE_TITLES[state]} />
       {cell.violated ? <Line title="Violated" style="warn" /> : null}
-      {cell.nonfinite ? <div class="tip-row">Non-finite values</div> : null}
       <div class="tip-foot">
         <span>Δ since step {formatCount(cells.pastSteps[record])}</span>
         <b>{formatNumber(delta)}</b>

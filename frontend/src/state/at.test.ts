@@ -34,9 +34,8 @@ function blockOf(number: number): RecordBlock {
     channels: [9],
     prunable: [0],
     age: new Uint32Array(own.length),
-    counts: Uint32Array.from(moving.flatMap((count) => [0, count, 0, 9 - count, 0, 0, 0])),
+    counts: Uint32Array.from(moving.flatMap((count) => [0, count, 0, 9 - count, 0, 0, 0, 0])),
     violated: new Uint32Array(own.length),
-    nonfinite: new Uint32Array(own.length),
     meanDelta: new Float32Array(own.length),
     pruned: new Float64Array(own.length),
   };
@@ -66,7 +65,7 @@ it("reads each step from the block that holds its record, the last one for good"
   ]) {
     server.asked.length = 0;
     expect(figuresAt(run, ["a"], step)).toMatchObject({ step: 100 + 10 * record, channels: 9 });
-    expect(figuresAt(run, ["a"], step)?.counts).toEqual([0, record, 0, 9 - record, 0, 0, 0]);
+    expect(figuresAt(run, ["a"], step)?.counts).toEqual([0, record, 0, 9 - record, 0, 0, 0, 0]);
     expect(new Set(server.asked.map(([, number]) => number))).toEqual(new Set([Math.floor(record / 4)]));
     expect(wallTimeAt(run, step)).toBe(1100 + 10 * record);
     expect(recordStep(run, step)).toBe(100 + 10 * record);

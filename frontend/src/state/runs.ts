@@ -4,7 +4,7 @@ import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { mergeLayers } from "../data/layers";
 import { groupName, passes, shortNames } from "../data/names";
 import type { Scale } from "../data/scale";
-import { LEGEND, LISTED } from "../data/states";
+import { FOLLOWING, LEGEND } from "../data/states";
 import { expand, mergeSteps } from "../data/steps";
 import { SHAPES } from "../draw/marker";
 import { runColor } from "../draw/theme";
@@ -98,7 +98,9 @@ export const layers = computed<LayerInfo[]>(() => {
 export const listedLayers = computed(() => layers.value.filter((layer) => passes(layerFilter.value, layer.id)));
 
 /** The states that are listed: that of what follows only where there is such a layer. */
-export const listed = computed(() => (layers.value.some((layer) => layer.follows) ? LISTED : LEGEND));
+export const listed = computed<readonly number[]>(() =>
+  layers.value.some((layer) => layer.follows) ? [...LEGEND, FOLLOWING] : LEGEND,
+);
 /** Their ids: the layers of the total row. */
 export const totalLayers = computed<readonly string[]>(() => listedLayers.value.map(({ id }) => id));
 

@@ -1,1 +1,1 @@
-import("./page-J62QIZC6.js");import("./chunk-26Q5D42Y.js");import("./chunk-BGNJUUFB.js");import("./chunk-WXHJ2IVT.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-J62QIZC6.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-KKNF5QL4.js");import("./chunk-FA3AWBGZ.js");import("./chunk-2BJKDTO3.js");import("./chunk-EFR3LWB3.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-KKNF5QL4.js");async function t(){(await n).show(e)}export{t as render};

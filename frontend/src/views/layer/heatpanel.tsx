@@ -107,7 +107,7 @@ function Gutter({ cells, rows, height }: RowsProps) {
             <span class="gutter-label" style={{ top: `${(y(from) + y(to)) / 2}px` }}>
               {formatCount(to - from)}
               <br />
-              {STATE_NAMES[state].replace(/^(reacti|follow)/, "$1\u00ad")}
+              {STATE_NAMES[state].replace(/^(reacti|follow|non)/, "$1\u00ad")}
             </span>
           ) : null}
         </div>

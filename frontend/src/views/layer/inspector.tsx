@@ -2,7 +2,7 @@
 
 import { type Cells, cellAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
-import { FROZEN, PRUNED, STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
+import { FROZEN, NONFINITE, PRUNED, STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
 import { causeText, elementsText, farText } from "../../data/violations";
 import { Button, DataTable, Failure, Icon, Marker, Notes, Skeleton, TableButton } from "../../parts/widgets";
@@ -117,13 +117,19 @@ function Changes({ answer }: { answer: ChannelAnswer | null }) {
   );
 }
 
+/** JSON has neither infinity, the change of a past of zeros, nor NaN, where a norm doesn't exist. */
+const relativeText = (answer: ChannelAnswer, i: number): string => {
+  const finite = stateCode(answer.state[i]) !== NONFINITE && answer.past_norm[i] === 0;
+  return formatNumber(answer.relative_delta[i] ?? (finite ? Number.POSITIVE_INFINITY : null));
+};
+
 function ChannelTable({ answer }: { answer: ChannelAnswer }) {
   const columns: [string, (record: number) => string][] = [
     ["Step", (i) => formatCount(answer.steps[i])],
     ["Past", (i) => formatCount(answer.past_steps[i])],
     ["State", (i) => STATE_NAMES[stateCode(answer.state[i])]],
     ["Violated", (i) => (answer.violated[i] ? "violated" : "")],
-    ["Relative Δ", (i) => formatNumber(answer.relative_delta[i] ?? Number.POSITIVE_INFINITY)],
+    ["Relative Δ", (i) => relativeText(answer, i)],
     ["‖w‖", (i) => formatNumber(answer.norm[i])],
     ["‖Δ‖", (i) => formatNumber(answer.delta_norm[i])],
     ["Largest |Δ|", (i) => formatNumber(answer.delta_max[i])],
@@ -174,7 +180,6 @@ function Badge({ cells, channel }: { cells: Cells; channel: number }) {
           <span class="offscreen">held weights changed</span>
         </span>
       ) : null}
-      {cell.nonfinite ? <span class="state-badge">non-finite</span> : null}
     </>
   );
 }

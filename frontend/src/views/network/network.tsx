@@ -16,7 +16,7 @@ import {
   placeAt,
   placeRows,
 } from "../../data/rowbox";
-import { LISTED, STATE_TITLES } from "../../data/states";
+import { LISTED, NONFINITE, STATE_TITLES } from "../../data/states";
 import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
 import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
@@ -89,7 +89,7 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
 function NetworkTable() {
   const base = differs.value ? baselineRun.value : null;
   const numbers = [
-    ...["Channels", "Step", ...listed.value.map((state) => STATE_TITLES[state]), "Violated", "Non-finite"],
+    ...["Channels", "Step", ...listed.value.map((state) => STATE_TITLES[state]), "Violated", STATE_TITLES[NONFINITE]],
     ...(sparse.value ? ["Sparsity"] : []),
     ...(base ? [`${MEASURE_TITLES[measure.value]} vs ${base.name}`] : []),
   ];
@@ -106,7 +106,7 @@ function NetworkTable() {
           of(({ counts, total }) => `${formatCount(counts[state])} (${formatShare(counts[state], total)})`),
         ),
         of(({ violated }) => formatCount(violated)),
-        of(({ nonfinite }) => formatCount(nonfinite)),
+        of(({ counts }) => formatCount(counts[NONFINITE])),
         ...(sparse.value ? [of(weightsText)] : []),
         ...(base ? [differenceText(baselineDiff(run, base, row.layers, cursor.value), measure.value)] : []),
       ];
