@@ -210,7 +210,7 @@ def _table(layers: Sequence[dict[str, Any]], columns: int) -> list[str]:
     """The layers at the last record; columns without any entry are left out."""
     counts = ("no_data", *STATES, "violated")
     names = ["channels", *(name for name in counts if any(layer[name] for layer in layers))]
-    titles = [{"no_data": "no record", "nonfinite": "NaN/Inf"}.get(name, name) for name in names]
+    titles = [{"no_data": "no record"}.get(name, name) for name in names]
     head = ("at the last record", *titles, "sparsity")
     return table(head, [_row(layer, names) for layer in layers], columns)
 

@@ -143,9 +143,9 @@ def _finite(codes: Codes) -> Flags:
 
 
 def stalled(codes: Codes, state: States) -> Flags:
-    """Whether each channel stands still from a record on to the newest one, (records, channels).
+    """Whether each channel is unchanged from a record on to the newest one, (records, channels).
 
-    It does if in all of these records, at least `STALLED`, no mask held a part of it, it was
+    It is if in all of these records, at least `STALLED`, no mask held a part of it, it was
     finite, not pruned, and its delta was exactly zero.
     """
     still = codes[statistics.DELTA_NORM] == ZERO

@@ -176,7 +176,7 @@ def _silent(run: RunFacts) -> Iterator[Finding]:
 
 
 def _states(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
-    """Frozen, pruned, non-finite and stalled layers, grouped by the steps at which that began."""
+    """Frozen, pruned, nonfinite and stalled layers, grouped by the steps at which that began."""
     groups: dict[tuple[str, bool, tuple[int, ...]], list[tuple[LayerFacts, Lasting]]] = {}
     for layer in layers:
         for kind, own in layer.lasting.items():

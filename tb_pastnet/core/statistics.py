@@ -124,8 +124,8 @@ def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
 def dequantize_statistic(row: int, codes: Codes) -> Floats:
     """Returns the float64 values of a statistic, by its row, from the codes of all, (rows, …).
 
-    Norms are those of finite elements. If there are no others than zeros beside NaN or infinity,
-    the norm is NaN: it doesn't exist.
+    Norms are those of finite elements. Without any but zeros, in a channel with NaN or
+    infinity, the norm is NaN: it doesn't exist.
     """
     values: Floats = (dequantize_counts if row in COUNTS else dequantize)(codes[row])
     missing = np.zeros(values.shape, bool)
@@ -138,14 +138,14 @@ def dequantize_statistic(row: int, codes: Codes) -> Floats:
 
 
 def without_norm(codes: Codes) -> npt.NDArray[np.bool_]:
-    """Where a channel has NaN or infinity, and no finite element but zeros."""
+    """Whether a channel has NaN or infinity, and no finite element but zeros."""
     nonfinite = (codes[NONFINITE] != ZERO) & (codes[NONFINITE] != NAN)
     empty: npt.NDArray[np.bool_] = nonfinite & (codes[NORM] == ZERO)
     return empty
 
 
 def without_past(codes: Codes) -> npt.NDArray[np.bool_]:
-    """Where the past had NaN or infinity, and no finite element but zeros, as far as records show.
+    """Whether the past had NaN or infinity, and no finite element but zeros, as far as records show.
 
     Such a past has a norm of 0. If it had been all zeros, a norm now would be a delta.
     """

@@ -185,7 +185,7 @@ class Run:
     def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
         """Finds what is worth knowing about the run, most important first. Reads all layers.
 
-        These are violations, NaN, weights that are meant to train but don't change, lost records,
+        These are violations, NaN, trainable weights that don't change, lost records,
         and layers that are frozen, pruned or settled. `Log.findings` also compares runs.
 
         Args:
@@ -204,7 +204,7 @@ class Run:
         """Draws the states of channels over the steps, a strip a layer; needs Matplotlib.
 
         The strips are those of the Network view: the height of a colour is a share of channels,
-        and reactivated, violated and non-finite channels always keep a pixel. Reads all layers.
+        and reactivated, violated and nonfinite channels always keep a pixel. Reads all layers.
 
         Args:
             threshold: as for `overview`; the scale of relative changes begins there.

@@ -221,7 +221,7 @@ class Records:
         """Draws the channels over the steps, as the Layer view does; needs Matplotlib.
 
         A pixel with several records or channels shows their largest change and most frequent
-        state; reactivated, violated and non-finite channels always keep a pixel.
+        state; reactivated, violated and nonfinite channels always keep a pixel.
 
         Args:
             threshold: as for `states`; the scale of relative changes begins there.
