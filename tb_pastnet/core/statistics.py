@@ -145,7 +145,7 @@ def without_norm(codes: Codes) -> npt.NDArray[np.bool_]:
 
 
 def without_past(codes: Codes) -> npt.NDArray[np.bool_]:
-    """Whether the past had NaN or infinity, and no finite element but zeros, as far as records show.
+    """Whether the past had NaN or infinity, and no finite element but zeros, as records show it.
 
     Such a past has a norm of 0. If it had been all zeros, a norm now would be a delta.
     """

@@ -8,6 +8,15 @@ from decimal import ROUND_HALF_UP, Decimal
 from tests.oracle.plain import (
     FROZEN,
     MOVING,
+    NONFINITE,
+    PRUNED,
+    REACTIVATED,
+    SETTLED,
+    STATES,
+    Figures,
+)
+    FROZEN,
+    MOVING,
     PRUNED,
     REACTIVATED,
     SETTLED,
