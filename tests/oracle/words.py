@@ -15,14 +15,6 @@ from tests.oracle.plain import (
     STATES,
     Figures,
 )
-    FROZEN,
-    MOVING,
-    PRUNED,
-    REACTIVATED,
-    SETTLED,
-    STATES,
-    Figures,
-)
 
 LEGEND = (MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED)
 TITLES = {
