@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 VERSIONS: dict[str, str | None] = {
@@ -18,7 +20,8 @@ for package, version in VERSIONS.items():
 
 from tb_pastnet.core.violation import CAUSES  # noqa: E402
 from tests.leaks import still_recipes  # noqa: E402
-from tests.leaks.table import PAGE, RECIPES, page  # noqa: E402
+from tests.leaks.table import PAGE, RECIPES, TABLES, page  # noqa: E402
+from tools.steps import ROOT  # noqa: E402
 
 
 def test_the_page_shows_the_recipes() -> None:
@@ -26,6 +29,15 @@ def test_the_page_shows_the_recipes() -> None:
     assert text == page(text)
     clean = sum(not recipe.moved_by for recipe in RECIPES)
     assert f"{len(RECIPES)} recipes of freezing, of which {len(RECIPES) - clean} leak" in text
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/reference/index.md", "docs/how_to/torch.md", "docs/how_to/jax.md"]
+)
+def test_other_pages_count_as_many(name: str) -> None:
+    told = re.findall(r"(\d+) (?:tested )?recipes", (ROOT / name).read_text("utf-8"))
+    of_jax = len(TABLES["JAX"])
+    assert {*map(int, told)} == {of_jax if name.endswith("jax.md") else len(RECIPES)}
 
 
 def test_names_are_unique() -> None:
