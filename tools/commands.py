@@ -258,7 +258,7 @@ def prove_rows(tree: Tree, rows: Collection[str], options: Sequence[str]) -> int
         f"{name}-alone": ["-m", f"{marked} and alone"],
     }
     if options:
-        runs = {f"again-{time.time():.0f}": ["-m", marked, *options]}
+        runs = {f"{promises.AGAIN}{time.time():.0f}": ["-m", marked, *options]}
     else:
         promises.forget({*(rows or PROMISED)} - {staleness.VERSIONS})
     code = 0

@@ -19,6 +19,8 @@ RESULTS = ROOT / ".prove"
 PAGE = ROOT / "docs" / "benchmarks" / "promises.md"
 PUBLISHED = ROOT / "benchmarks" / "promises.json"
 """What the table in the page is made of, by promise."""
+AGAIN = "again-"
+"""How the names of files begin that have the results of some tests of rows."""
 BEGIN, END = "<!-- begin of the table -->", "<!-- end of the table -->"
 
 PROVEN, SHORT, FAILED, PARTLY, UNSHOWN = "proven", "SHORT", "FAILED", "partly", "not run"
@@ -74,6 +76,8 @@ def forget(names: Collection[str], folder: Path = RESULTS) -> None:
 def load(folder: Path = RESULTS) -> list[dict[str, Any]]:
     """Reads all results, each with its commit: of a test that was run several times the newest.
 
+    Tests that alone were run again replace results, and make no row of their own.
+
     Args:
         folder: where `NAME.json` lie.
     """
@@ -81,7 +85,9 @@ def load(folder: Path = RESULTS) -> list[dict[str, Any]]:
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
         body = json.loads(path.read_text("utf-8"))
         for result in body["results"]:
-            newest[result["promise"], result["test"]] = result | {"commit": body["commit"]}
+            which = result["promise"], result["test"]
+            if which in newest or not path.name.startswith(AGAIN):
+                newest[which] = result | {"commit": body["commit"]}
     results = list(newest.values())
     return results + _left_out(results)
 

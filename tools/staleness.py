@@ -103,7 +103,7 @@ class Staleness:
 
     def _changed_since(self, commit: str) -> frozenset[str] | None:
         try:
-            changed = self._all & {*changed_since(_named(commit), self._root)}
+            changed = self._all & {*changed_since(_known(commit), self._root)}
         except Failure:
             return None
         before = _contents(self._root, commit, changed)
@@ -116,9 +116,9 @@ class Staleness:
         return _bare(before) == _bare(path.read_bytes())
 
 
-def _named(commit: str) -> str:
-    # Of files that were changed and not committed nobody knows what was in them.
-    if not re.fullmatch(r"[0-9a-f]{7,40}", commit):
+def _known(commit: str) -> str:
+    # As `git describe` has it; of files that weren't committed nobody knows what was in them.
+    if not re.fullmatch(r"\w[\w.-]+(?<!-dirty)", commit):
         raise Failure(f"Could not compare with {commit!r}: expected a commit.")
     return commit
 

@@ -142,6 +142,9 @@ def test_the_newest_result_of_a_test_counts_and_a_row_begins_anew(tmp_path):
     keep("again-0", "middle", "failed", 2)
     (newest,) = promises.load(tmp_path)
     assert (newest["outcome"], newest["commit"]) == ("passed", "new")
+    keep("again-2", "new", "passed", 4, "soak")
+    assert promises.load(tmp_path) == [newest]
+    (tmp_path / "again-2.json").unlink()
     keep("rows", "old", "passed", 1, "soak")
     promises.forget({"kill_9", "ends"}, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["rows.json"]

@@ -111,6 +111,16 @@ def test_a_clone_without_the_history_knows_nothing_of_it(repository, tmp_path):
     assert changed(tmp_path / "shallow", second) == dict.fromkeys(ROWS, 0)
 
 
+def test_after_a_release_a_commit_is_named_by_its_tag(repository):
+    folder, _ = repository
+    git(folder, "tag", "--annotate", "--message", "1", "v1.0.0")
+    (folder / "tb_pastnet/near.py").write_text("A = 1\n")
+    commit(folder, "second")
+    described = git(folder, "describe", "--always", "--dirty")
+    assert described.startswith("v1.0.0-1-g")
+    assert [changed(folder, name)["ends"] for name in ("v1.0.0", described)] == [1, 0]
+
+
 def test_each_row_has_tests_and_those_reach_the_package():
     tree = Tree()
     assert files_of_rows(tree).keys() == {*NAMES}
