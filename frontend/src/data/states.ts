@@ -45,7 +45,7 @@ export const STATE_HINTS = [
   "trains again after being frozen, pruned or nonfinite",
   "below the threshold (may still train)",
   "not trainable (mask or trainable=False)",
-  "held at zero",
+  "held at zero, or became zero",
   "moved on purpose, by no optimizer",
   "has NaN or infinity",
 ] as const;

@@ -1,1 +1,1 @@
-import("./page-KKNF5QL4.js");import("./chunk-FA3AWBGZ.js");import("./chunk-2BJKDTO3.js");import("./chunk-EFR3LWB3.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-KKNF5QL4.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-HAYOUJ6I.js");import("./chunk-RRQMWJ6B.js");import("./chunk-GHQEINCT.js");import("./chunk-PS4DEGFU.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-HAYOUJ6I.js");async function t(){(await n).show(e)}export{t as render};

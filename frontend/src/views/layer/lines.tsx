@@ -89,7 +89,7 @@ export function DeltaLines({ layer, channel, run }: { layer: string; channel: nu
   return (
     <>
       <h3>
-        Δ current vs past <span class="sub">log scale; gaps are exact zeros</span>
+        Δ current vs past <span class="sub">log scale; gaps are exact zeros, or no Δ</span>
       </h3>
       <Lines
         label={`Relative delta of channel ${channel} over steps in ${entries.length} runs; in ${run.name} at step ${formatCount(cursor.value)}: ${formatNumber(now)}`}
