@@ -7,6 +7,7 @@ file.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
@@ -27,8 +28,9 @@ from tb_pastnet.keras.model.tf_weights import TFWeight, network
 from tb_pastnet.keras.model.weights import shown
 from tb_pastnet.keras.strategies import check_agreed
 from tb_pastnet.record.masks import packed
+from tb_pastnet.record.masks.array_file import untrusted
 from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.record.masks.packed import Resumed, SavedMasks, check_sums
+from tb_pastnet.record.masks.packed import MEND, Bounds, Resumed, SavedMasks, check_sums
 
 STORED = "masks"
 
@@ -196,12 +198,18 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         self.look()
         return packed.save(self.origin, {name: self._saved(name) for name in self.masked})
 
-    def deserialize(self, string_value: bytes) -> None:
-        """Reads what `serialize` wrote, possibly before the weights are loaded."""
+    @property
+    def bounds(self) -> Bounds:
+        """The largest that saved masks of these weights can be."""
+        shapes = {name: weight.shape for name, weight in self.weights.items()}
+        return Bounds.of(shapes, sum(each.axis.channels for each in self.weights.values()))
+
+    def deserialize(self, string_value: bytes, source: str = "a saved model") -> None:
+        """Reads what `serialize` wrote into some source, possibly before the weights are loaded."""
         if not string_value:
             return
         self.look()
-        self.origin, loaded = packed.load(string_value, self._check_fits)
+        self.origin, loaded = packed.load(string_value, self.bounds, self._check_fits, source)
         for name in {*self.masked, *loaded}:
             masks = self.storage_for(name)
             free = np.ones(masks.variable.shape, bool)
@@ -215,7 +223,8 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         MASKS.version += 1
         retrace([masks.variable for masks in self.masked.values()])
 
-    def _check_fits(self, name: str, shape: tuple[int, ...]) -> None:
+    def _check_fits(self, name: str, shape: tuple[int, ...]) -> int:
+        """Raises if a weight of a file isn't one of these; returns the number of its channels."""
         weight = self.weights.get(name)
         if weight is None or weight.shape != shape:
             got = "no such variable" if weight is None else f"shape {weight.shape}"
@@ -224,6 +233,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
                 f"in the file, got {got} in the model. Load them into a model of the same "
                 "structure."
             )
+        return int(weight.axis.channels)
 
     def __reduce__(self) -> tuple[Any, ...]:
         model = self._hidden.model
@@ -240,8 +250,22 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
     def load_own_variables(self, store: Any) -> None:
         """Reads the masks; a file without any leaves them unchanged. Keras calls it."""
         if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
-            # An index, because h5py's data sets are not quite arrays.
-            self.deserialize(store[STORED][()].tobytes())
+            self.look()
+            # Keras's store reads all of a data set: its h5py group tells the size before.
+            own = getattr(store, "_h5_entry_group", getattr(store, "group", store))
+            self.deserialize(stored_bytes(own[STORED], self.bounds, "a saved model"))
+
+
+def stored_bytes(stored: Any, bounds: Bounds, source: str) -> bytes:
+    """The bytes of a data set of h5py, which isn't read if it is larger than masks can be."""
+    with untrusted(f"load the masks in {source}", "those of Masks", MEND):
+        # A data set may be in other files, or in pieces that are larger than itself.
+        pieces = getattr(stored, "chunks", None) or (0,)
+        outside = getattr(stored, "external", None) or getattr(stored, "is_virtual", False)
+        sizes = stored.size, math.prod(pieces)
+        if outside or stored.dtype != np.uint8 or max(sizes) > bounds.packed:
+            raise ValueError(f"{stored.dtype} of {max(sizes)} elements")
+        return bytes(stored[()].tobytes())
 
 
 def _variables(model: Any) -> list[int]:

@@ -16,13 +16,14 @@ from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
 from tb_pastnet.keras.masks import rewind
 from tb_pastnet.keras.masks.carried import ATTRIBUTE, attach, attached, patch_keras
-from tb_pastnet.keras.masks.mask_state import STORED, MaskState
+from tb_pastnet.keras.masks.mask_state import STORED, MaskState, stored_bytes
 from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import LOGGER
+from tb_pastnet.record.masks.array_file import untrusted
 from tb_pastnet.record.masks.commands import MaskCommands
-from tb_pastnet.record.masks.packed import Resumed
+from tb_pastnet.record.masks.packed import Bounds, Resumed
 
 _WEIGHTS = "model.weights.h5"
 
@@ -184,8 +185,8 @@ def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
         The model. `pastnet.Masks(model)` finds its masks; they are enforced as soon as it trains.
 
     Raises:
-        InvalidArgument: the file's masks are of other variables.
-        ValueError: from Keras, if the file can't be read.
+        InvalidArgument: the file is damaged, or its masks are of other variables.
+        ValueError: from Keras, if it can't load the file.
 
     Example:
         >>> import tempfile, numpy as np
@@ -199,30 +200,50 @@ def load_model(path: str | os.PathLike[str], **arguments: Any) -> Any:
         >>> Masks(loaded).sparsity(), bool(Masks(loaded).resumed)
         (0.5, True)
     """
+    _verify(os.fspath(path))
     model = keras.models.load_model(path, **arguments)
     masks = Masks(model)
-    stored = _stored(os.fspath(path))
+    source = repr(_base_name(path))
+    stored = _stored(os.fspath(path), masks.state.bounds, source)
     if stored is not None:
-        masks.state.deserialize(stored)
+        masks.state.deserialize(stored, source)
     resumed = masks.resumed
     if resumed is not None and not resumed:
         LOGGER.warning("Loaded %s: %s", os.fspath(path), resumed)
     return model
 
 
-def _stored(path: str) -> bytes | None:
+def _base_name(path: str | os.PathLike[str]) -> str:
+    return os.fspath(path).replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+
+def _verify(path: str) -> None:
+    """Compares the checksums of a .keras file: HDF5 has none, and Keras reads it in any order."""
+    if not path.endswith(".keras") or not tf.io.gfile.exists(path) or tf.io.gfile.isdir(path):
+        return
+    task, mend = f"load {_base_name(path)!r}", "Load an earlier file."
+    with (
+        tf.io.gfile.GFile(path, "rb") as file,
+        untrusted(task, "a .keras file", mend),
+        zipfile.ZipFile(file) as archive,
+    ):
+        if (damaged := archive.testzip()) is not None:
+            raise ValueError(f"a wrong checksum of {damaged}")
+
+
+def _stored(path: str, bounds: Bounds, source: str) -> bytes | None:
     """The masks in a saved model. Keras itself has skipped them, because the model had none yet."""
     if tf.io.gfile.isdir(path):
         with tf.io.gfile.GFile(f"{path}/{_WEIGHTS}", "rb") as file:
-            return _read(file)
+            return _read(file, bounds, source)
     with tf.io.gfile.GFile(path, "rb") as file:
         if not zipfile.is_zipfile(file):
             return None
         with zipfile.ZipFile(file) as archive, archive.open(_WEIGHTS) as weights:
-            return _read(weights)
+            return _read(weights, bounds, source)
 
 
-def _read(file: Any) -> bytes | None:
+def _read(file: Any, bounds: Bounds, source: str) -> bytes | None:
     with h5py.File(file, "r") as stored:
         masks = stored.get(f"{ATTRIBUTE}/vars/{STORED}")
-        return None if masks is None else bytes(masks[()].tobytes())
+        return None if masks is None else stored_bytes(masks, bounds, source)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from tb_pastnet.keras.masks.mask_state import MaskState
 from tb_pastnet.keras.masks.optimizers import is_clock, renew, reset, unbuilt
 from tb_pastnet.keras.model.optimizers import steps_of
 from tb_pastnet.keras.model.tf_variable import tf_variable
+from tb_pastnet.record.masks.array_file import read_array, untrusted, write_arrays
+from tb_pastnet.record.masks.packed import origin_in
 from tb_pastnet.record.weight import Array
 
 WEIGHTS, LEARNING_RATE = "weights", "learning_rate"
@@ -55,7 +58,14 @@ class Snapshot:
     origin: str
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it into a file of NumPy arrays, usually named `*.npz`."""
+        """Writes it into a file of NumPy arrays, usually named `*.npz`.
+
+        The file is written beside an earlier one and then replaces it: if that fails, the earlier
+        one stays.
+
+        Raises:
+            OSError: the file can't be written.
+        """
         arrays = {f"weight_{number}": value for number, value in enumerate(self.weights.values())}
         slots = [value for _, values in self.optimizers for value in values]
         arrays |= {f"optimizer_{number}": value for number, value in enumerate(slots)}
@@ -68,25 +78,34 @@ class Snapshot:
             "dtypes": {name: value.dtype.name for name, value in arrays.items()},
         }
         arrays[_HEAD] = np.frombuffer(json.dumps(head).encode(), np.uint8)
-        with Path(path).open("wb") as file:  # NumPy would append .npz to a name
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+        write_arrays(path, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Snapshot:
-        """Reads what `save` wrote.
+        """Reads what `save` wrote. Its arrays are read-only.
 
         Raises:
-            InvalidArgument: the file isn't a snapshot.
+            InvalidArgument: the file isn't a snapshot, or is damaged.
+            OSError: the file can't be read.
         """
-        try:
-            with np.load(Path(path), allow_pickle=False) as stored:
-                arrays = dict(stored)
-            head = json.loads(arrays.pop(_HEAD).tobytes())
-        except (ValueError, KeyError, EOFError) as error:
-            raise InvalidArgument(
-                f"Could not load a snapshot from {os.fspath(path)!r}: expected a file written by "
-                f"Snapshot.save, got another one ({error}). Check the path."
-            ) from error
+        task = f"load a snapshot from {Path(path).name!r}"
+        expected = "a file written by Snapshot.save"
+        mend = "Check the path, or take the snapshot again."
+        with Path(path).open("rb") as file, untrusted(task, expected, mend):
+            return cls._read(file)
+
+    @classmethod
+    def _read(cls, file: BinaryIO) -> Snapshot:
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+            if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
+                raise ValueError("deflated arrays")
+            # So together they aren't larger than the file.
+            if sum(info.file_size for info in infos) > file.seek(0, os.SEEK_END):
+                raise ValueError("sizes beyond its own")
+            names = [(info.filename.removesuffix(".npy"), info.file_size) for info in infos]
+            arrays = {name: read_array(archive, name, size) for name, size in names}
+        head = json.loads(arrays.pop(_HEAD).tobytes())
         for name, dtype in head.get("dtypes", {}).items():
             arrays[name] = arrays[name].view(dtype)
         weights = {name: arrays[f"weight_{number}"] for number, name in enumerate(head["weights"])}
@@ -95,7 +114,7 @@ class Snapshot:
         # Files of earlier versions have one optimizer, and not always its class.
         counts = head.get("optimizers", [(head.get("kind", ""), count)])
         optimizers = tuple((kind, tuple(islice(slots, own))) for kind, own in counts)
-        return cls(weights, optimizers, head["step"], head["origin"])
+        return cls(weights, optimizers, int(head["step"]), origin_in(head))
 
 
 class Rewound(NamedTuple):

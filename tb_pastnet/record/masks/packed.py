@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import math
+import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,11 +17,16 @@ import numpy.typing as npt
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.masks.array_file import read_array, untrusted
 
 Bits = npt.NDArray[np.uint8]
 Sums = npt.NDArray[np.uint32]
 
+MEND = "Load an earlier file, or make the masks again."
+
 _HEAD = "head"
+_EXTRA = 4096
+"""Bytes of the headers of a weight's arrays in a zip, and more."""
 
 
 class SavedMasks(NamedTuple):
@@ -45,25 +51,60 @@ def save(origin: str, masks: Mapping[str, SavedMasks]) -> bytes:
     return stream.getvalue()
 
 
+class Bounds(NamedTuple):
+    """The most bytes of packed masks, and of their head once inflated."""
+
+    packed: int
+    head: int
+
+    @classmethod
+    def of(cls, shapes: Mapping[str, tuple[int, ...]], channels: int) -> Bounds:
+        """Those of masks of weights of these shapes, with so many channels together."""
+        head = _EXTRA + len(json.dumps(shapes))
+        bits = sum(_EXTRA + 2 * -(-math.prod(shape) // 8) for shape in shapes.values())
+        # What doesn't deflate grows a little.
+        return cls((head + bits + 4 * channels) * 33 // 32, head)
+
+
 def load(
-    data: bytes, check: Callable[[str, tuple[int, ...]], None]
+    data: bytes, bounds: Bounds, check: Callable[[str, tuple[int, ...]], int], source: str
 ) -> tuple[str, dict[str, SavedMasks]]:
-    """Unpacks what `save` packed; first `check` raises if a name or shape isn't a weight's."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        arrays = dict(stored)
-    head = json.loads(arrays[_HEAD].tobytes())
-    shapes = {name: tuple(shape) for name, shape in head["variables"].items()}
-    for name, shape in shapes.items():
-        check(name, shape)
-    masks = {
-        name: SavedMasks(
-            _unpacked(arrays[f"kept_{number}"], shape),
-            _unpacked(arrays[f"through_{number}"], shape),
-            arrays[f"held_{number}"],
-        )
-        for number, (name, shape) in enumerate(shapes.items())
-    }
-    return head["origin"], masks
+    """Unpacks what `save` packed.
+
+    Before anything of a weight is inflated, `check` raises if a name or shape isn't a weight's, and
+    returns the number of its channels. Raises InvalidArgument for damaged bytes of some source.
+    """
+    with untrusted(f"load the masks in {source}", "those of Masks", MEND):
+        if len(data) > bounds.packed:
+            raise ValueError(f"{len(data)} bytes, more than {bounds.packed}")
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return _load(archive, bounds.head, check)
+
+
+def _load(
+    archive: zipfile.ZipFile, most: int, check: Callable[[str, tuple[int, ...]], int]
+) -> tuple[str, dict[str, SavedMasks]]:
+    head = json.loads(read_array(archive, _HEAD, most).tobytes())
+    masks = {}
+    for number, (name, given) in enumerate(head["variables"].items()):
+        shape = tuple(given)
+        channels, size = check(name, shape), -(-math.prod(shape) // 8)
+        kept = read_array(archive, f"kept_{number}", size)
+        through = read_array(archive, f"through_{number}", size)
+        sums = read_array(archive, f"held_{number}", 4 * channels)
+        forms = [(each.dtype.name, each.shape) for each in (kept, through, sums)]
+        if forms != [("uint8", (size,))] * 2 + [("uint32", (channels,))]:
+            raise ValueError(f"arrays of {name!r:.60} have other forms")
+        masks[name] = SavedMasks(_unpacked(kept, shape), _unpacked(through, shape), sums)
+    return origin_in(head), masks
+
+
+def origin_in(head: Mapping[str, Any]) -> str:
+    """The origin of weights in an untrusted head; raises ValueError if it is none."""
+    origin = head["origin"]
+    if not isinstance(origin, str) or len(origin) > 64 or not origin.isascii():
+        raise ValueError("an origin of letters is missing")
+    return origin
 
 
 class StoredMasks(NamedTuple):

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.masks.packed import SavedMasks, StoredMasks, load, pack, save, unpack
+from tb_pastnet.record.masks.packed import (
+    Bounds,
+    SavedMasks,
+    StoredMasks,
+    load,
+    pack,
+    save,
+    unpack,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -35,7 +43,13 @@ def test_saved_masks_come_back_also_those_of_nothing(shape):
     kept = RNG.random(shape) > 0.5
     saved = SavedMasks(kept, kept & (RNG.random(shape) > 0.5), np.arange(3, dtype=np.uint32))
     seen = []
-    origin, masks = load(save("9c1e", {"w": saved}), lambda *checked: seen.append(checked))
+
+    def check(*given):
+        seen.append(given)
+        return 3
+
+    bounds = Bounds.of({"w": shape}, 3)
+    origin, masks = load(save("9c1e", {"w": saved}), bounds, check, "a file")
     assert (origin, list(masks), seen) == ("9c1e", ["w"], [("w", shape)])
     for back, expected in zip(masks["w"], saved, strict=True):
         assert back.dtype == expected.dtype
@@ -43,7 +57,7 @@ def test_saved_masks_come_back_also_those_of_nothing(shape):
 
 
 def test_masks_of_no_variable_are_saved_too():
-    assert load(save("", {}), lambda name, shape: None) == ("", {})
+    assert load(save("", {}), Bounds.of({}, 0), lambda *given: 0, "a file") == ("", {})
 
 
 def test_masks_that_do_not_fit_are_not_unpacked():
@@ -53,7 +67,7 @@ def test_masks_that_do_not_fit_are_not_unpacked():
     huge = np.broadcast_to(np.ones(1, bool), (1 << 10,))
     stored = save("", {"w": SavedMasks(huge, huge, np.zeros(1, np.uint32))})
     with pytest.raises(InvalidArgument, match=r"w \(1024,\)"):
-        load(stored, refuse)
+        load(stored, Bounds.of({"w": (1 << 10,)}, 1), refuse, "a file")
 
 
 def test_frozen_values_that_are_not_finite():
