@@ -251,7 +251,7 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         """Reads the masks; a file without any leaves them unchanged. Keras calls it."""
         if STORED in store.keys():  # noqa: SIM118 - Keras's store has no `in`
             self.look()
-            # Keras's store reads all of a data set: its h5py group tells the size before.
+            # Keras's store reads all of a data set: its h5py group knows the size before.
             own = getattr(store, "_h5_entry_group", getattr(store, "group", store))
             self.deserialize(stored_bytes(own[STORED], self.bounds, "a saved model"))
 

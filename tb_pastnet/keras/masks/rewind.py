@@ -60,8 +60,7 @@ class Snapshot:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it into a file of NumPy arrays, usually named `*.npz`.
 
-        The file is written beside an earlier one and then replaces it: if that fails, the earlier
-        one stays.
+        A new file replaces an earlier one once it is complete: if that fails, the earlier one stays.
 
         Raises:
             OSError: the file can't be written.
