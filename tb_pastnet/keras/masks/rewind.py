@@ -60,7 +60,7 @@ class Snapshot:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it into a file of NumPy arrays, usually named `*.npz`.
 
-        A new file replaces an earlier one once it is complete: if that fails, the earlier one stays.
+        It replaces an earlier file once it is complete: if that fails, the earlier one stays.
 
         Raises:
             OSError: the file can't be written.
