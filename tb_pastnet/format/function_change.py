@@ -8,7 +8,6 @@ ignored; a missing measure is NaN.
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -109,7 +108,7 @@ def encode_function_change(change: FunctionChange, *, tag: str, step: int, linea
     for key in ("sequence", "steps", "past_steps"):
         data[key] = getattr(change, key).tolist()
     head = json_payload.pack(data)
-    values = zlib.compress(change.values.astype("<f4").tobytes(), 6)
+    values = planes.deflate(change.values.astype("<f4").tobytes(), 6)
     payload = varint.encode([len(head)]) + head + values
     return seal(payload, Kind.FUNCTION, tag=tag, step=step, lineage=lineage)
 

@@ -6,7 +6,6 @@ A reader ignores unknown keys: a later version may add some.
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,7 +22,7 @@ def pack(data: Any) -> bytes:
             f"Could not encode JSON: expected at most {limits.MAX_JSON} bytes, got {len(raw)}. "
             f"Store it in several messages."
         )
-    return varint.encode([len(raw)]) + zlib.compress(raw, 9)
+    return varint.encode([len(raw)]) + planes.deflate(raw, 9)
 
 
 def unpack(payload: bytes) -> dict[str, Any]:

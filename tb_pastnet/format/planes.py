@@ -23,6 +23,8 @@ Opened = int | bytes | None
 
 _CONSTANT, _DEFLATED = 0, 1
 
+_LARGE, _MOST_DEFLATED = 1 << 16, 50
+
 
 def pack(plane: Codes) -> bytes:
     """Packs the codes (records, channels) of one statistic; 3 bytes if all are equal."""
@@ -144,6 +146,13 @@ def _undo(planes: Iterable[bytes], words: Words) -> None:
     # Row by row: numpy's cumsum along another axis takes ten times as long if rows are wide.
     for record in range(1, words.shape[1]):
         words[:, record] += words[:, record - 1]
+
+
+def deflate(raw: bytes, level: int) -> bytes:
+    """Deflates bytes, unless they become so much smaller that a reader may take them for a bomb."""
+    deflated = zlib.compress(raw, level)
+    bomb = len(raw) > _LARGE and len(raw) > _MOST_DEFLATED * len(deflated)
+    return zlib.compress(raw, 0) if bomb else deflated
 
 
 def inflate(data: bytes, size: int) -> bytes:

@@ -251,11 +251,11 @@ class Batch:
         return messages
 
     def _outputs(self, records: Sequence[Record]) -> Iterator[Message]:
-        """How far outputs moved, in messages of as many records as a reader accepts."""
+        """How far outputs moved, in messages that a reader accepts: in a store, many may wait."""
         probed = [(r, r.function) for r in records if r.function is not None]
         if self._probe is None:
             return
-        most = min(limits.MAX_RECORDS, limits.MAX_VALUES // (4 * len(self._probe.places)))
+        most = min(4 * BLOCK_RECORDS, limits.MAX_VALUES // (4 * len(self._probe.places)))
         for start in range(0, len(probed), most):
             piece = probed[start : start + most]
             change = FunctionChange(

@@ -51,3 +51,11 @@ def test_ranges_are_packed_as_if_each_were_alone(several, places):
     assert planes.pack_apart(several, cuts) == expected
     for plane in several:
         assert (roundtrip(plane) == plane).all()
+
+
+@pytest.mark.parametrize(("raw", "most"), [(bytes(1 << 16), 100), (bytes(1 << 20), 1 << 21)])
+def test_what_deflates_like_a_bomb_is_stored_as_it_is(raw, most):
+    packed = planes.deflate(raw, 9)
+    assert planes.inflate(packed, len(raw)) == raw
+    assert len(packed) < most
+    assert len(raw) <= 1 << 16 or len(packed) >= len(raw)
