@@ -36,15 +36,15 @@ def test_routes_tell_it(logdir: Path, loader: str) -> None:
         _, arrays = here.arrays("/records", run="byol")
         online, target = arrays["counts"]
         assert not online[:, 6].any()
-        assert target[:20].tolist() == [[0, 0, 0, 0, 0, 0, 6]] * 20
-        assert target[20:].tolist() == [[0, 0, 0, 0, 0, 1, 5]] * 20
+        assert target[:20].tolist() == [[0, 0, 0, 0, 0, 0, 6, 0]] * 20
+        assert target[20:].tolist() == [[0, 0, 0, 0, 0, 1, 5, 0]] * 20
         header, _ = here.arrays("/layer", run="byol", layer="target")
         assert header["follows"] is True
         _, drawn = here.arrays("/overview", run="byol", cols=2)
         assert drawn["shares"][1, :, 6].tolist() == pytest.approx([255, 212.5], abs=0.5)
         # A threshold settles only what trains.
         _, arrays = here.arrays("/records", run="byol", th=1000.0)
-        assert arrays["counts"][1, -1].tolist() == [0, 0, 0, 0, 0, 1, 5]
+        assert arrays["counts"][1, -1].tolist() == [0, 0, 0, 0, 0, 1, 5, 0]
 
 
 def test_python_and_the_command_tell_it(logdir: Path) -> None:

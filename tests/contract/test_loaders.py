@@ -31,7 +31,7 @@ def test_all_of_1000_steps_are_known(
         assert arrays["steps"].tolist() == list(range(1, 1001))
         assert header["account"]["shown"] == 1000
         _, drawn = here.arrays("/overview", run="a")
-        assert drawn["shares"].shape == (2, 256, 7)
+        assert drawn["shares"].shape == (2, 256, 8)
         _, told = all_records(here, run="a")
         assert told["steps"].tolist() == list(range(1, 1001))
         assert told["counts"].sum(axis=2).tolist() == [[4] * 1000, [6] * 1000]
@@ -221,7 +221,7 @@ def test_a_lost_timeline_doesnt_lose_the_records(tmp_path: Path) -> None:
     # Of the other layer nothing is there: its newest record is of step 16.
     assert ages == [[0] * 32, [0] * 16 + list(range(1, 17))]
     assert counts[1][31] == counts[1][15]
-    assert shares[1][31] == [255, 0, 0, 0, 0, 0, 0]
+    assert shares[1][31] == [255, 0, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("loader", LOADERS)
