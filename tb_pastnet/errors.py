@@ -8,6 +8,7 @@ PastNetError
 ├── UnsupportedBackend               Keras runs on a backend that isn't supported
 ├── UnwritableLog (OSError)          the log directory can't be created or written
 ├── UnreadableLog (OSError)          the log directory can't be listed, or its files can't be opened
+│   └── UnreadableRun                a run of it can't be read; the others can
 └── UnreadableRecord                 bytes in a log that can't be used; readers count them
     ├── ForeignRecord                not written by tb_pastnet
     ├── UnknownVersion               written by a newer tb_pastnet
@@ -32,6 +33,7 @@ __all__ = [
     "UnknownVersion",
     "UnreadableLog",
     "UnreadableRecord",
+    "UnreadableRun",
     "UnsupportedBackend",
     "UnwritableLog",
 ]
@@ -123,6 +125,15 @@ class UnreadableLog(PastNetError, OSError):
         >>> pastnet.read("nowhere")
         Traceback (most recent call last):
         tb_pastnet.errors.UnreadableLog: Could not read the log 'nowhere': ...
+    """
+
+
+class UnreadableRun(UnreadableLog):
+    """A run whose data can't be read for a reason that nobody foresaw; the other runs can.
+
+    Example:
+        >>> issubclass(UnreadableRun, UnreadableLog)
+        True
     """
 
 

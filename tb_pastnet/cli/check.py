@@ -7,6 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -32,7 +33,8 @@ from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest, Why
 from tb_pastnet.format.tags import PLUGIN, RunName, parse_run
 from tb_pastnet.format.timeline import Timeline
-from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.isolation import Problem, attempt
+from tb_pastnet.reader.log import Log, Run, run_alone
 from tb_pastnet.reader.runs import SINK
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.threads import Progress, unseen
@@ -48,8 +50,8 @@ class Fault:
 
     # of its frame, or of the beginning of the unreadable rest; None for the whole file
     offset: int | None
-    # `torn`, `rest`, `unopened` (of the file); `foreign`, `version`, `damaged` (one of our messages
-    # that can't be used); `frame` (one that can, in a frame that was altered)
+    # `torn`, `rest`, `unopened`, `unchecked` (of the file); `foreign`, `version`, `damaged` (one of
+    # our messages that can't be used); `frame` (one that can, in a frame that was altered)
     kind: str
     tag: str  # of the message, "" where there is none
     step: int | None  # of its event, None if there is none
@@ -75,11 +77,11 @@ def check(options: argparse.Namespace, out: TextIO) -> int:
     """Checks a log directory: 0 if everything is intact, else 1."""
     inspected = list(inspect(options.logdir, options.progress))
     log = Log(options.logdir, options.progress)
-    cuts = _cuts(log)
+    cuts: dict[str, int | None] = {}
+    runs = [run_alone(run, lambda run: _run_entry(log, run, cuts)) for run in log.runs.values()]
     files = [_entry(file, cuts.get(file.run)) for file in inspected]
-    runs = [_run_entry(run) for run in log.runs.values()]
-    is_whole = not any(file["faults"] for file in files) and not any(
-        run["account"]["unreadable"] or run["variables"] for run in runs
+    is_whole = not (log.unopened or any(file["faults"] for file in files)) and not any(
+        "problem" in run or run["account"]["unreadable"] or run["variables"] for run in runs
     )
     warnings = list(log.warnings)
     if options.json:
@@ -107,7 +109,12 @@ def _parts(
     for run, path in files:
         name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
         file = Inspected(name, run, parse_run(run))
-        yield from _inspect(path, file, ours[run])
+        parts = _inspect(path, file, ours[run])
+        while (part := attempt(partial(next, parts, file))) is None:
+            yield part
+        if isinstance(part, Problem):
+            text = f"{part.log(run)}; the rest of the file was not checked"
+            file.faults.append(Fault(None, "unchecked", "", None, text))
         yield file
 
 
@@ -179,15 +186,6 @@ def _decoded(file: Inspected, value: Value, step: int) -> Any:
     return codec.decode(data, tag=tag, step=step, lineage=file.lineage.lineage)
 
 
-def _cuts(log: Log) -> dict[str, int | None]:
-    """The step from which each lineage is superseded, by the name of its directory."""
-    cuts: dict[str, int | None] = {}
-    for run in log.store.catalog(LOCAL).runs.values():
-        firsts = first_steps_after([head.start for head in run.lineages])
-        cuts |= {head.tb_run: cut for head, cut in zip(run.lineages, firsts, strict=True)}
-    return cuts
-
-
 def _entry(file: Inspected, cut: int | None) -> dict[str, Any]:
     """A file as JSON values."""
     gone = [
@@ -212,8 +210,16 @@ def _entry(file: Inspected, cut: int | None) -> dict[str, Any]:
     }
 
 
-def _run_entry(run: Run) -> dict[str, Any]:
-    """A run as JSON values, with the variables that have unreadable records."""
+def _run_entry(log: Log, run: Run, cuts: dict[str, int | None]) -> dict[str, Any]:
+    """A run as JSON values, with the variables that have unreadable records.
+
+    `cuts` gets the step from which each of its lineages is superseded, by the name of its
+    directory.
+    """
+    heads = () if run.problem else log.store.catalog(LOCAL).runs[run.name].lineages
+    firsts = first_steps_after([head.start for head in heads])
+    cuts |= {head.tb_run: cut for head, cut in zip(heads, firsts, strict=True)}
+    run.overview(latest=1)  # what other commands can't read raises here
     accounts = {variable.id: variable.account for variable in run.variables.values()}
     return {
         "name": run.name,
@@ -224,6 +230,7 @@ def _run_entry(run: Run) -> dict[str, Any]:
             name: asdict(account) for name, account in accounts.items() if account.unreadable
         },
         "notes": dict(run.notes),
+        **({"problem": run.problem} if run.problem else {}),
     }
 
 
@@ -239,6 +246,9 @@ def _lines(
     for run in runs:
         yield ""
         yield f"run {fit(run['name'], columns - 4)}"
+        if "problem" in run:
+            yield f"  {run['problem']}"
+            continue
         ended = "" if run["closed"] or run["source"] != SINK else "; did not end normally"
         yield f"  {account_text(run['account'])}{ended}"
         for name, account in run["variables"].items():

@@ -7,9 +7,10 @@ import json
 import re
 import secrets
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -19,7 +20,7 @@ from tb_pastnet.cli.text import printable, size_of
 from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument, UnwritableLog
 from tb_pastnet.format.files import is_remote, located
-from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.log import Log, Run, runs_alone
 from tb_pastnet.reader.tables import Column, Columns, Labels, csv_pieces, labels, occurring
 
 SCHEMA = 1
@@ -38,17 +39,19 @@ class Table(NamedTuple):
     variable: str | None = None  # its variable, None if it isn't about one
 
 
-def export(options: argparse.Namespace, out: TextIO) -> int:
-    """Writes tables of a log, and returns 0. A new directory appears complete, or not at all."""
+def export(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
+    """Writes tables of a log. A new directory appears complete, or not at all.
+
+    Returns 0, or 1 if a run could not be read: it is left out.
+    """
     write, folder = writer_of(options.format), local(options.out)
     runs = Log(options.logdir, options.progress).runs.chosen(options.run)
     for name in options.layer or ():
         if runs and all(run.layers.get(name) is None for run in runs):
             runs[0].layers[name]  # raises UnknownName
-    tables = _tables(runs, options)
     target = Path(folder)
     exists = target.is_dir()
-    partial = (target if exists else target.parent) / f".pastnet-export-{secrets.token_hex(8)}"
+    hidden = (target if exists else target.parent) / f".pastnet-export-{secrets.token_hex(8)}"
     try:
         if target.exists() and (not exists or any(target.iterdir())):
             found = "one that isn't empty" if exists else "a file"
@@ -56,29 +59,33 @@ def export(options: argparse.Namespace, out: TextIO) -> int:
                 f"Could not export to {folder!r}: expected a new or an empty directory, got "
                 f"{found}. Choose another, or remove it."
             )
-        partial.mkdir(parents=True)
-        entries = list(_written(partial, tables, write, options.format))
-        manifest = {"schema": SCHEMA, "format": options.format, "tables": entries}
-        (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "ascii")
-        size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
+        hidden.mkdir(parents=True)
+        entries, problems = _Tables(hidden, write, options).write(runs)
+        manifest: dict[str, Any] = {"schema": SCHEMA, "format": options.format, "tables": entries}
+        manifest |= {"problems": problems} if problems else {}
+        (hidden / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "ascii")
+        size = sum(file.stat().st_size for file in hidden.rglob("*") if file.is_file())
         if exists:  # it may be a link, a mount, or where the user stands: it stays
-            for file in partial.iterdir():
+            for file in hidden.iterdir():
                 file.rename(target / file.name)
         else:
-            partial.rename(target)
+            hidden.rename(target)
     except UnwritableLog:
         raise
-    except OSError as error:
-        raise UnwritableLog(
-            f"Could not export to {folder!r}: expected a directory that can be written, got "
-            f"{error.strerror or error}. Choose another, or make room."
-        ) from error
+    except OSError as problem:
+        raise _unwritable(folder, problem) from problem
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(hidden, ignore_errors=True)
     rows = sum(entry["rows"] for entry in entries)
     said = f"{counted(len(entries), 'table')}, {counted(rows, 'row')}, {size_of(size)}"
     out.write(f"{printable(folder)}: {said}; {MANIFEST} describes each file\n")
-    return 0
+    return write_problems(problems, error)
+
+
+def write_problems(problems: Mapping[str, str], error: TextIO) -> int:
+    """Prints which runs were left out, and returns the exit code."""
+    error.writelines(f"left out: {printable(run)}: {text}\n" for run, text in problems.items())
+    return int(bool(problems))
 
 
 def local(out: str) -> str:
@@ -92,11 +99,45 @@ def local(out: str) -> str:
     return path
 
 
-def _tables(runs: Sequence[Run], options: argparse.Namespace) -> Iterator[Table]:
-    kinds, threshold = options.tables, options.threshold
-    if "runs" in kinds:
-        yield runs_table(runs)
-    for run in runs:
+class _Tables:
+    """Writes tables below a folder."""
+
+    def __init__(
+        self, folder: Path, write: Callable[[Path, Columns], None], options: argparse.Namespace
+    ) -> None:
+        self._folder, self._write, self._options = folder, write, options
+
+    def write(self, runs: Sequence[Run]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        """Writes the tables of all runs.
+
+        Returns their entries for the manifest, and why runs could not be read.
+        """
+        passed = (UnwritableLog,)
+        entries = []
+        problems: dict[str, str] = {}
+        if "runs" in self._options.tables:
+            entries += runs_alone(runs, lambda runs: [self._one("", runs_table(runs))], passed)
+        for number, run in enumerate(runs, 1):
+            place = f"{number:04}-{safe(run.name)}"
+            entries += runs_alone([run], partial(self._of_run, place, problems), passed)
+        return entries, problems
+
+    def _of_run(
+        self, place: str, problems: dict[str, str], runs: Sequence[Run]
+    ) -> list[dict[str, Any]]:
+        [run] = runs
+        if run.problem:
+            problems[run.name] = run.problem
+            shutil.rmtree(self._folder / place, ignore_errors=True)
+            return []
+        variables = count(1)
+        return [
+            self._one(place, table, 0 if table.variable is None else next(variables))
+            for table in self._tables(run)
+        ]
+
+    def _tables(self, run: Run) -> Iterator[Table]:
+        kinds, threshold = self._options.tables, self._options.threshold
         if "layers" in kinds:
             yield Table("layers", run.overview(threshold).columns(), run.name)
         if "violations" in kinds:
@@ -104,25 +145,28 @@ def _tables(runs: Sequence[Run], options: argparse.Namespace) -> Iterator[Table]
         if "function" in kinds and run.function.places:
             yield Table("function", run.function.columns(), run.name)
         if "channels" in kinds:
-            tables = channels_tables(run, options.layer, threshold)
-            yield from options.progress(tables, f"Writing {run.name}", len(run.variables))
+            tables = channels_tables(run, self._options.layer, threshold)
+            text = f"Writing {run.name}"
+            yield from self._options.progress(tables, text, len(run.variables))
 
-
-def _written(folder: Path, tables: Iterator[Table], write: Any, form: str) -> Iterator[Any]:
-    """Writes tables and yields their entries for the manifest."""
-    runs: dict[str, str] = {}
-    variables: Counter[str] = Counter()
-    for table in tables:
-        place, name = "", table.kind
-        if table.run is not None:
-            place = runs.setdefault(table.run, f"{len(runs) + 1:04}-{safe(table.run)}")
-            (folder / place).mkdir(exist_ok=True)
-        if table.variable is not None:
-            variables[place] += 1
-            name = f"{variables[place]:05}-{safe(table.variable)}"
+    def _one(self, place: str, table: Table, number: int = 0) -> dict[str, Any]:
+        """Writes a table and returns its entry; `number` is that of a variable's table."""
+        form = self._options.format
+        name = table.kind if table.variable is None else f"{number:05}-{safe(table.variable)}"
         path = Path(place, f"{name}.{form}")
-        write(folder / path, table.columns)
-        yield _entry(path, table, form)
+        try:
+            (self._folder / place).mkdir(exist_ok=True)
+            self._write(self._folder / path, table.columns)
+        except OSError as error:  # of the disk; data don't raise it here
+            raise _unwritable(self._options.out, error) from error
+        return _entry(path, table, form)
+
+
+def _unwritable(folder: str, error: OSError) -> UnwritableLog:
+    return UnwritableLog(
+        f"Could not export to {folder!r}: expected a directory that can be written, got "
+        f"{error.strerror or error}. Choose another, or make room."
+    )
 
 
 def _entry(path: Path, table: Table, form: str) -> dict[str, Any]:

@@ -12,24 +12,24 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 from urllib.parse import parse_qsl, urlencode
 
 from werkzeug.datastructures import MultiDict
 
-from tb_pastnet.cli.export import local
+from tb_pastnet.cli.export import local, write_problems
 from tb_pastnet.cli.text import printable, size_of
 from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument, UnwritableLog
 from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK
-from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.log import Log, Run, run_alone
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.store import Store
 from tb_pastnet.serve.http.answers import NotModified
 from tb_pastnet.serve.http.parameters import FEWEST_RUNS, MOST_LISTED, MOST_RUNS, Query
-from tb_pastnet.serve.http.web import Failure
+from tb_pastnet.serve.http.web import UNREADABLE, Failure
 from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes import ROUTES
 
@@ -49,8 +49,11 @@ def _ask(route: str, query: Mapping[str, Any]) -> str:
     return f"{route}?{urlencode(sorted(query.items()), doseq=True, errors='replace')}"
 
 
-def export_html(options: argparse.Namespace, out: TextIO) -> int:
-    """Writes the page with the data of a log into one new file; returns 0."""
+def export_html(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
+    """Writes the page with the data of a log into one new file.
+
+    Returns 0, or 1 if a run could not be read: what could not be is left out.
+    """
     log, target = Log(options.logdir), local(options.out)
     chosen = log.runs.chosen(options.run)
     if len(chosen) > MOST_LISTED:
@@ -59,26 +62,44 @@ def export_html(options: argparse.Namespace, out: TextIO) -> int:
             "Choose some with --run."
         )
     try:
-        page = _page(_answers(log, chosen, options))
+        answers, problems = _answers(log, chosen, options)
+        page = _page(answers)
     except Failure as failure:
         raise InvalidArgument(failure.message) from failure
     _write(target, page)
     said = f"{counted(len(chosen), 'run')}, {size_of(len(page))}; open it in a browser"
     out.write(f"{printable(target)}: {said}\n")
-    return 0
+    return write_problems(problems, error)
 
 
-def _answers(log: Log, chosen: Sequence[Run], options: argparse.Namespace) -> dict[str, str]:
-    """The packed answers, by request."""
+def _answers(
+    log: Log, chosen: Sequence[Run], options: argparse.Namespace
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The packed answers, by request, and why runs could not be read, by name."""
     quiet = options.threshold
-    asks = list(_asks(chosen, quiet))
-    shown = options.progress(asks, "Writing", len(asks))
-    answers = {ask: _packed(_answer(log.store, ask)) for ask in shown}
-    for details in (_overlaps(chosen), _channels(chosen, quiet)):
+    problems = {run.name: run.problem for run in chosen if run.problem}
+    asked = [run_alone(run, lambda run: _asked(run, quiet)) for run in chosen]
+    asks = [ask for run in asked for ask in run.asks]
+    asks[:0] = [_ask("findings", {"run": [run.name for run in chosen], "th": quiet})] * bool(chosen)
+    answers: dict[str, str] = {}
+
+    def keep(ask: str) -> int:
+        """Keeps an answer, and returns its size; none of a run that can't be read."""
+        try:
+            answers[ask] = _packed(_answer(log.store, ask))
+        except Failure as failure:
+            if failure.code != UNREADABLE:
+                raise
+            problems.update(dict.fromkeys(_runs_in(ask), failure.message))
+            return 0
+        return len(ask) + len(answers[ask])
+
+    for ask in options.progress(asks, "Writing", len(asks)):
+        keep(ask)
+    for details in (_overlaps(asked), _channels(asked, quiet)):
         room = MOST_OF_DETAIL
         for ask in details:
-            answers[ask] = _packed(_answer(log.store, ask))
-            room -= len(ask) + len(answers[ask])
+            room -= keep(ask)
             if room < 0:
                 break
     index = json.loads(_answer(log.store, "index?"))
@@ -87,8 +108,15 @@ def _answers(log: Log, chosen: Sequence[Run], options: argparse.Namespace) -> di
         "runs": [run for run in index["runs"] if run["name"] in names],
         "threshold": quiet,
     }
+    for run in index["runs"]:
+        if run["name"] in problems:
+            run["notes"].append({"text": problems[run["name"]], "count": 1})
     answers["index?"] = _packed(json.dumps(index).encode())
-    return answers
+    return answers, problems
+
+
+def _runs_in(ask: str) -> list[str]:
+    return [value for name, value in parse_qsl(ask.partition("?")[2]) if name == "run"]
 
 
 def _write(target: str, page: str) -> None:
@@ -108,41 +136,53 @@ def _write(target: str, page: str) -> None:
         ) from error
 
 
-def _asks(runs: Sequence[Run], threshold: float) -> Iterator[str]:
-    """The requests that the page may make."""
-    quiet = {"th": threshold}
-    if runs:
-        yield _ask("findings", {"run": [run.name for run in runs], **quiet})
-    for run in runs:
-        own = {"run": run.name}
-        yield _ask("violations", own)
-        yield _ask("function", own)
-        yield _ask("overview", {**own, "cols": COLUMNS, **quiet})
-        for step in run.steps[::BLOCK].tolist():
-            for th in dict.fromkeys((threshold, 0)):
-                yield _ask("records", {**own, "at": step, "count": BLOCK, "th": th})
-        for layer in run.layers.values():
-            for variable in layer.variables:
-                yield _ask("layer", {**own, "layer": layer.id, "variable": variable, **quiet})
+class _Asked(NamedTuple):
+    """What is asked about a run."""
+
+    run: str
+    steps: list[int]
+    mains: list[tuple[str, str, int]]  # of each layer: its id, its variable, how many channels
+    asks: list[str]
 
 
-def _channels(runs: Sequence[Run], threshold: float) -> Iterator[str]:
+def _asked(run: Run, threshold: float) -> _Asked:
+    mains = [
+        (layer.id, layer.variable, run.variables[layer.variable].channels)
+        for layer in run.layers.values()
+    ]
+    return _Asked(run.name, run.steps.tolist(), mains, list(_asks(run, threshold)))
+
+
+def _asks(run: Run, threshold: float) -> Iterator[str]:
+    """The requests that the page may make about a run."""
+    quiet, own = {"th": threshold}, {"run": run.name}
+    yield _ask("violations", own)
+    yield _ask("function", own)
+    yield _ask("overview", {**own, "cols": COLUMNS, **quiet})
+    for step in run.steps[::BLOCK].tolist():
+        for th in dict.fromkeys((threshold, 0)):
+            yield _ask("records", {**own, "at": step, "count": BLOCK, "th": th})
+    for layer in run.layers.values():
+        for variable in layer.variables:
+            yield _ask("layer", {**own, "layer": layer.id, "variable": variable, **quiet})
+
+
+def _channels(runs: Sequence[_Asked], threshold: float) -> Iterator[str]:
     """The first channels of all layers, then the second ones, and so on."""
-    mains = [(run, layer, layer.variable) for run in runs for layer in run.layers.values()]
-    most = max((run.variables[main].channels for run, _, main in mains), default=0)
-    for channel in range(most):
-        for run, layer, main in mains:
-            if channel < run.variables[main].channels:
-                part = {"run": run.name, "layer": layer.id, "variable": main}
+    mains = [(run.run, *main) for run in runs for main in run.mains]
+    for channel in range(max((channels for *_, channels in mains), default=0)):
+        for run, layer, variable, channels in mains:
+            if channel < channels:
+                part = {"run": run, "layer": layer, "variable": variable}
                 yield _ask("channel", {**part, "channel": channel, "th": threshold})
 
 
-def _overlaps(runs: Sequence[Run]) -> Iterator[str]:
+def _overlaps(runs: Sequence[_Asked]) -> Iterator[str]:
     """Those of all runs, then of each pair by layer; at the last step first."""
-    names = [run.name for run in runs][:MOST_RUNS]
+    names = [run.run for run in runs][:MOST_RUNS]
     if len(names) < FEWEST_RUNS:
         return
-    steps = sorted({step for run in runs for step in run.steps.tolist()}, reverse=True)
+    steps = sorted({step for run in runs for step in run.steps}, reverse=True)
     kinds = [{"unit": unit, "mask": mask} for unit in UNITS for mask in MASKS]
     pairs = [
         {"run": first, "other": second} for first in names for second in names if first != second

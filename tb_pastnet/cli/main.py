@@ -50,8 +50,7 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
     try:
         from tb_pastnet.reader.local_log import LocalLog  # as in `_run_command`
 
-        log = LocalLog(options.logdir)
-        options.logdir = log.path
+        options.logdir = LocalLog(options.logdir)
         code = _run_command(options, out, error)
         out.flush()
     except PastNetError as problem:
@@ -147,7 +146,7 @@ def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="write tables (CSV, Parquet, NPZ), or the tab as one HTML file",
         description="Writes tables into a new directory, described by its manifest.json. "
         "With --format html: the page of the tab and its data in one file, for any browser.",
-        epilog="Exit codes: 0 everything was written, 2 nothing was.",
+        epilog="Exit codes: 0 everything was written, 1 a run could not be read, 2 nothing was.",
     )
     export.add_argument("logdir", metavar="LOGDIR", help="the log directory, or one above it")
     export.add_argument("out", metavar="OUT", help="a new directory, or a new file for html")
@@ -229,7 +228,7 @@ def _run_command(options: argparse.Namespace, out: TextIO, error: TextIO) -> int
     if options.format == "html":
         from tb_pastnet.cli.html_file import export_html
 
-        return export_html(options, out)
+        return export_html(options, out, error)
     from tb_pastnet.cli.export import export
 
-    return export(options, out)
+    return export(options, out, error)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TextIO
 
 from tb_pastnet.cli.text import (
@@ -25,7 +28,7 @@ from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.reader.index import finite, overhead_of
-from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.log import Log, Run, run_alone
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
 from tb_pastnet.reader.series_source import LOCAL
@@ -40,17 +43,26 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     Returns 1 if there was a match, or `--fail-on` and no run, else 0.
     """
     log = Log(options.logdir, options.progress)
-    sizes = _sizes(log, options.logdir)
+    files = find_runs(options.logdir)
     chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []
 
-    def reading() -> Iterator[dict[str, Any]]:
+    def of_run(run: Run) -> tuple[dict[str, Any], list[str]]:
+        entry = _entry(run, _size(log, run, files), options.threshold)
+        if not options.json:
+            return entry, list(_of_run(entry, width() - 2))
+        json.dumps(entry)  # what can't be printed raises here, for this run alone
+        return entry, []
+
+    def reading() -> Iterator[tuple[str, list[str]]]:
         for run in chosen:
-            entries.append(_entry(run, sizes.get(run.name, 0), options.threshold))
-            yield entries[-1]
+            entry, lines = run_alone(run, of_run)
+            entries.append(entry)
+            yield run.name, lines
 
     if options.json:
-        failed = _failures(list(reading()), options.fail_on, log.unopened)
+        deque(reading(), 0)
+        failed = _failures(entries, options.fail_on, log.unopened)
         write_json({"runs": entries, "failed": failed, "warnings": list(log.warnings)}, out)
     else:
         # A long run takes seconds: each is printed as soon as it is read.
@@ -61,13 +73,10 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     return int(bool(failed))
 
 
-def _sizes(log: Log, logdir: str) -> dict[str, int]:
-    """Bytes of the event files of each run, those of its lineages' directories together."""
-    files = find_runs(logdir)
-    return {
-        name: sum(file_size(path) for tb_run in run.tb_runs for path in files.get(tb_run, ()))
-        for name, run in log.store.catalog(LOCAL).runs.items()
-    }
+def _size(log: Log, run: Run, files: Mapping[str, Sequence[Path]]) -> int:
+    """Bytes of the event files of a run, those of its lineages' directories together."""
+    tb_runs = log.store.catalog(LOCAL).runs[run.name].tb_runs
+    return sum(file_size(path) for tb_run in tb_runs for path in files.get(tb_run, ()))
 
 
 def _failures(
@@ -77,7 +86,11 @@ def _failures(
         return []
     if not entries:
         return ["there is no run"]
-    failed = []
+    failed = [
+        f"the run {run['name']!r} could not be read, so it was not checked"
+        for run in entries
+        if "problem" in run
+    ]
     if unopened and "unreadable" in fail_on:
         failed.append(f"files and directories that can't be opened: {unopened:,}")
     return failed + [
@@ -132,6 +145,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),
+        **({"problem": run.problem} if run.problem else {}),
     }
 
 
@@ -159,20 +173,23 @@ def _newest(values: Any) -> float | None:
     return finite(values[-1]) if len(values) else None
 
 
-def _lines(entries: Iterable[dict[str, Any]], warnings: Sequence[str]) -> Iterator[str]:
+def _lines(runs: Iterable[tuple[str, Sequence[str]]], warnings: Sequence[str]) -> Iterator[str]:
     columns, first = width(), True
-    for run in entries:
+    for name, lines in runs:
         if not first:
             yield ""
         first = False
-        yield f"run {fit(run['name'], columns - 4)}"
-        yield from (f"  {line}".rstrip() for line in _of_run(run, columns - 2))
+        yield f"run {fit(name, columns - 4)}"
+        yield from (f"  {line}".rstrip() for line in lines)
     if first:
         yield NO_RUNS
     yield from (f"warning: {printable(warning)}" for warning in warnings)
 
 
 def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
+    if "problem" in run:
+        yield run["problem"]
+        return
     span = f", steps {run['first_step']} to {run['last_step']}" if run["records"] else ""
     ended = "ended normally" if run["closed"] else "did not end normally, or is still running"
     writers = f"{counted(run['lineages'], 'writer')}; {ended}"

@@ -65,6 +65,7 @@ class RunFacts(NamedTuple):
     layers: Sequence[LayerFacts]
     violated: Sequence[Violated] = ()
     account: Account = Account()
+    problem: str = ""  # why it could not be read
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,8 @@ def _violations(run: RunFacts) -> Iterator[Finding]:
 
 
 def _lost(run: RunFacts) -> Iterator[Finding]:
+    if run.problem:
+        yield Finding("unreadable", run.name, (), None, None, None, run.problem, shown_run=run.name)
     account = run.account
     for kind, count, why in (
         ("unreadable", account.unreadable, "can't be read"),

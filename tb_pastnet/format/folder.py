@@ -6,6 +6,7 @@ log directory itself, and U+FFFD for what is not UTF-8. Links are followed, but 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,6 +76,10 @@ def _list(directory: bytes) -> tuple[list[bytes], list[tuple[bytes, _Place]]]:
                 inside.append((entry.path, (place.st_dev, place.st_ino)))
             elif INFIX in entry.name and entry.is_file():
                 files.append(entry.path)
-        except OSError:
-            continue
+        except OSError as error:
+            # Gone, or a link in a circle. Otherwise it stands for its files: opening it fails.
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) and (
+                INFIX in entry.name or entry.is_dir(follow_symlinks=False)
+            ):
+                files.append(entry.path)
     return files, inside

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from tb_pastnet.reader.notes import WITHHELD, Notes
+from tb_pastnet.reader.notes import NO_MEMORY, WITHHELD, Notes
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -31,7 +31,7 @@ class Cache:
 
     Thread-safe: a value is made once, however many threads ask for it, and making one doesn't block
     the others. The least recently used are evicted first. A value larger than the limit is returned
-    but not kept, as is one of which TensorBoard withheld a part.
+    but not kept, as is one that lacks a part which may be there the next time.
     """
 
     def __init__(self, ceiling: int) -> None:
@@ -102,7 +102,8 @@ class Cache:
         with self._lock:
             if key in self._values:
                 self._held -= self._values.pop(key)[1].size
-            if WITHHELD in value.notes or value.size > min(most, self._ceiling):
+            is_passing = not value.notes.keys().isdisjoint((WITHHELD, NO_MEMORY))
+            if is_passing or value.size > min(most, self._ceiling):
                 return
             self._values[key] = (version, value)
             self._held += value.size

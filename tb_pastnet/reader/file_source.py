@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -21,6 +22,7 @@ from tb_pastnet.format.events import Event, Metadata, Value, read_events
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest
 from tb_pastnet.format.tags import PLUGIN
+from tb_pastnet.reader.isolation import attempt
 from tb_pastnet.reader.local_log import LocalLog
 from tb_pastnet.reader.series_source import (
     ALL,
@@ -151,21 +153,38 @@ class FileSource(SeriesSource):
     """The event files of a log directory, as they were when it was opened."""
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
-        self._log = LocalLog(logdir)
+        # As long as it lives, a copy from a store does.
+        self._log = logdir if isinstance(logdir, LocalLog) else LocalLog(logdir)
         self._files = find_runs(self._log.path)
-        scans = {run: scan(files) for run, files in self._files.items()}
-        self._scans = {run: scanned for run, scanned in scans.items() if scanned.begun}
-        self._listing: Listing = {
-            run: {tag: series.version for tag, series in scanned.series.items()}
-            for run, scanned in self._scans.items()
-            if scanned.series
-        }
-        self.unopened = sum(scanned.unopened for scanned in scans.values())
+        self.left_out = self._log.left_out
+        """How many objects of a store are left out."""
+        self._scans: dict[str, Scan] = {}
+        self._listing: Listing = {}
+        self._unread: dict[str, str] = {}
+        self.unopened = 0
         """How many files, and directories, could not be read."""
+        for run, files in self._files.items():
+            problem = attempt(partial(self._scan, run, files))
+            if problem is not None:
+                self._unread[run] = problem.log(run)
+
+    def _scan(self, run: str, files: Sequence[Path]) -> None:
+        scanned = scan(files)
+        self.unopened += scanned.unopened
+        versions = {tag: series.version for tag, series in scanned.series.items()}
+        if scanned.begun:
+            self._scans[run] = scanned
+        if versions:
+            self._listing[run] = versions
+
+    @property
+    def unread(self) -> Mapping[str, str]:
+        """See `SeriesSource.unread`."""
+        return self._unread
 
     def runs(self, context: RequestContext) -> list[str]:
         """All runs of the directory, ours or not."""
-        return list(self._scans)
+        return [*self._scans, *self._unread]
 
     def series(
         self, context: RequestContext, runs: Collection[str] | None, tags: Collection[str] | None

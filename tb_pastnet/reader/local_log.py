@@ -9,21 +9,34 @@ import weakref
 from pathlib import Path, PurePosixPath
 
 from tb_pastnet.errors import UnreadableLog
-from tb_pastnet.format.files import UnusableURL, is_remote, located, store_of
+from tb_pastnet.format.files import ObjectStore, UnusableURL, is_remote, located, store_of
 from tb_pastnet.format.folder import INFIX
 
 
-class LocalLog:
+_OF_AN_OBJECT = (
+    FileNotFoundError,
+    PermissionError,
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+)
+"""Errors that concern an object and not the store."""
+
+
+class LocalLog(os.PathLike[str]):
     """The place where a log can be read; a copy is deleted with this object.
 
     Attributes:
         path: a local directory, which may not exist.
+        left_out: how many event files of a store can't be copied: no file can have such a key, or
+            the object can't be read.
 
     Raises:
         UnreadableLog: a store can't be used, or holds nothing there.
     """
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
+        self.left_out = 0
         try:
             self.path = located(logdir)
             if is_remote(self.path):
@@ -36,24 +49,54 @@ class LocalLog:
             mend = "Check the connection, the bucket and your access to it."
             raise _unreadable(logdir, str(error) or type(error).__name__, mend) from error
 
+    def __fspath__(self) -> str:
+        return self.path
+
     def _copy(self, url: str) -> str:
         store = store_of(url)
-        names = [name for name in store.below(url) if _is_log(PurePosixPath(name))]
+        infix = INFIX.decode()
+        names = sorted(name for name in store.below(url) if infix in PurePosixPath(name).name)
         if not names:
             mend = "Pass the directory that training wrote to."
             raise _unreadable(url, "no event file there", mend)
         folder = Path(tempfile.mkdtemp(prefix="pastnet-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        for name in names:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        store.fetch(url, names, folder)
+        usable = [name for name in names if _reserve(folder, PurePosixPath(name))]
+        try:
+            store.fetch(url, usable, folder)
+        except _OF_AN_OBJECT as error:
+            usable = [name for name in usable if _fetch(store, url, name, folder)]
+            if not usable:
+                raise error
+        self.left_out = len(names) - len(usable)
         return str(folder)
 
 
-def _is_log(name: PurePosixPath) -> bool:
-    # A key is any text: it must not lead out of the folder.
-    leads_out = name.is_absolute() or ".." in name.parts
-    return INFIX in os.fsencode(name.name) and not leads_out
+def _reserve(folder: Path, name: PurePosixPath) -> bool:
+    """Makes an empty file; False if none can have the name, which is any text.
+
+    It may be too long, hold a NUL, be another one's directory, or lead out of the folder.
+    """
+    if name.is_absolute() or ".." in name.parts:
+        return False
+    try:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("xb").close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _fetch(store: ObjectStore, url: str, name: str, folder: Path) -> bool:
+    """Copies one object; False, and no file, if it can't be read."""
+    try:
+        data = store.read(f"{url.rstrip('/')}/{name}")
+    except _OF_AN_OBJECT:
+        (folder / name).unlink()
+        return False
+    (folder / name).write_bytes(data)
+    return True
 
 
 def _unreadable(logdir: str | os.PathLike[str], got: str, mend: str) -> UnreadableLog:

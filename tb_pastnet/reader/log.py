@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.channel_states import THRESHOLD
-from tb_pastnet.core.checks import is_whole
+from tb_pastnet.core.checks import check_threshold, is_whole
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.findings import Finding
 from tb_pastnet.errors import InvalidArgument
@@ -30,6 +30,7 @@ from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.figures import figures_of
 from tb_pastnet.reader.file_source import FileSource
 from tb_pastnet.reader.function_series import Function
+from tb_pastnet.reader.isolation import alone, each_alone, reading
 from tb_pastnet.reader.lineage_heads import Lineage
 from tb_pastnet.reader.mask_overlap import Overlap, overlap_of
 from tb_pastnet.reader.named import Named
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
+
+Value = TypeVar("Value")
 
 
 class Run:
@@ -66,6 +69,7 @@ class Run:
         lineages: its writers, in order; a later one supersedes from its first step on.
         skipped: variables that were not recorded, and why.
         account: what became of its due records: `offered` is the sum of the other numbers.
+        problem: why it could not be read, "" if it was; then it is empty.
         overhead: the recording overhead, all lineages together; None if not recorded, as in a log
             of summary calls. See
             https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
@@ -98,6 +102,7 @@ class Run:
         self.lineages: tuple[Lineage, ...] = tuple(lineage.public for lineage in run.lineages)
         self.skipped: Mapping[str, str] = dict(run.skipped)
         self.account: Account = run.account
+        self.problem: str = run.problem
         self.overhead: Overhead | None = run.overhead
 
     @cached_property
@@ -149,6 +154,7 @@ class Run:
         return self._reader.violations
 
     @property
+    @reading
     def sparsity(self) -> Floats:
         """float64 (records,), the share of prunable weights that kept masks hold at zero.
 
@@ -159,10 +165,12 @@ class Run:
         return overview.sparsity[np.isin(overview.steps, self.steps)]
 
     @cached_property
+    @reading
     def function(self) -> Function:
         """How far the outputs moved on the probe; without records if there was no probe."""
         return Function(self._reader.function())
 
+    @reading
     def overview(self, threshold: float = THRESHOLD, latest: int | None = None) -> Overview:
         """Counts the channels of each layer in each state, record by record. Reads all layers.
 
@@ -182,6 +190,7 @@ class Run:
         figures = figures_of(self._reader, threshold)
         return Overview(figures.among(slice(-latest if latest else None, None)))
 
+    @reading
     def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
         """Finds what is worth knowing about the run, most important first. Reads all layers.
 
@@ -237,6 +246,8 @@ class Run:
         return self.overview(threshold).to_dataframe()
 
     def __repr__(self) -> str:
+        if self.problem:
+            return f"Run({self.name!r}, not readable)"
         steps = self._reader.run.axis.steps
         span = f", steps {steps[0]:,} to {steps[-1]:,}" if len(steps) else ""
         layers = counted(len(self._reader.run.layers), "layer")
@@ -244,6 +255,25 @@ class Run:
 
     def _repr_html_(self) -> str:
         return run_html(self)
+
+
+def runs_alone(
+    runs: Iterable[Run],
+    make: Callable[[Sequence[Run]], Value],
+    passed: tuple[type[Exception], ...] = (),
+) -> Value:
+    """Makes a value of some runs; those that can't be read are empty. See `isolation`."""
+    own = {run._reader: run for run in runs}
+
+    def made(readers: Sequence[RunReader]) -> Value:
+        return make([own[reader] if reader in own else Run(reader) for reader in readers])
+
+    return each_alone(list(own), made, passed)
+
+
+def run_alone(run: Run, make: Callable[[Run], Value]) -> Value:
+    """The same of one run."""
+    return runs_alone([run], lambda runs: make(runs[0]))
 
 
 class Log(Named[Run]):
@@ -254,7 +284,7 @@ class Log(Named[Run]):
     Attributes:
         logdir: the directory.
         runs: by name. Any unique end of a name finds its run.
-        unopened: how many files, and directories below it, can't be opened.
+        unopened: how many files, objects, and directories below it, can't be opened.
         warnings: about no single run, such as `unopened`.
 
     Raises:
@@ -285,13 +315,22 @@ class Log(Named[Run]):
         store = Store(source, fresh_for=math.inf, progress=progress)
         catalog = store.catalog(LOCAL)
         self.store = store
-        self._readers = {name: store.reader(LOCAL, run) for name, run in catalog.runs.items()}
-        runs = {name: Run(reader) for name, reader in self._readers.items()}
+        runs = {name: alone(store.reader(LOCAL, run), Run) for name, run in catalog.runs.items()}
+        self._readers = {name: run._reader for name, run in runs.items()}
         super().__init__(runs, "run", "the log directory")
         self.runs: Named[Run] = Named(runs, "run", "the log directory")
-        self.unopened = source.unopened
-        lost = f"Files and directories that can't be opened: {source.unopened}"
-        self.warnings: tuple[str, ...] = (*catalog.warnings, *([lost] if source.unopened else []))
+        self.unopened = source.unopened + source.left_out
+        lost = (
+            (source.unopened, "Files and directories that can't be opened"),
+            (
+                source.left_out,
+                "Objects left out: no file can have their names, or they can't be read",
+            ),
+        )
+        self.warnings: tuple[str, ...] = (
+            *catalog.warnings,
+            *(f"{text}: {count}" for count, text in lost if count),
+        )
 
     def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
         """Finds what is worth knowing about all runs, most important first. Reads all layers.
@@ -303,7 +342,9 @@ class Log(Named[Run]):
             The findings of each run, see `Run.findings`, and comparisons of runs, such as which one
             freezes first. Each has a kind, a sentence as `text`, and the step of its record.
         """
-        return tuple(findings_of(list(self._readers.values()), threshold))
+        check_threshold(threshold)
+        readers = list(self._readers.values())
+        return tuple(each_alone(readers, lambda each: findings_of(each, threshold)))
 
     def overlap(
         self,
@@ -332,7 +373,11 @@ class Log(Named[Run]):
             InvalidArgument: an argument has another value.
         """
         chosen = [self._readers[self.runs[name].name] for name in (first, second)]
-        return overlap_of(chosen[0], chosen[1], unit, kind, step)
+
+        def make(pair: Sequence[RunReader]) -> Overlap:
+            return overlap_of(pair[0], pair[-1], unit, kind, step)
+
+        return each_alone(chosen, make, (InvalidArgument,))
 
     def to_dataframe(self, threshold: float = THRESHOLD) -> DataFrame:
         """Returns the overviews of all runs, one row per run, record and layer.
@@ -346,18 +391,25 @@ class Log(Named[Run]):
         Raises:
             ImportError: pandas isn't installed.
         """
-        tables = {name: run.overview(threshold).columns() for name, run in self.runs.items()}
-        return to_dataframe(stacked(tables, "run"))
+        check_threshold(threshold)
+
+        def make(runs: Sequence[Run]) -> DataFrame:
+            tables = {run.name: run.overview(threshold).columns() for run in runs}
+            return to_dataframe(stacked(tables, "run"))
+
+        return runs_alone(self.runs.values(), make, (ImportError,))
 
     def __repr__(self) -> str:
         lines = [f"Log({self.logdir!r}, {counted(len(self.runs), 'run')})"]
-        lines += [f"  {run!r}" for run in self.runs.values()]
+        lines += [f"  {run_alone(run, repr)}" for run in self.runs.values()]
         if not (self.runs or self.warnings):
             lines.append("  no run: give the directory that training wrote to, or one above it")
         return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
-        return log_html(self)
+        return runs_alone(
+            self.runs.values(), lambda runs: log_html(self.logdir, runs, self.warnings)
+        )
 
 
 @answered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from tb_pastnet.reader.colours import LIGHT
 from tb_pastnet.reader.runs import SINK
 
 if TYPE_CHECKING:
-    from tb_pastnet.reader.log import Log, Run
+    from tb_pastnet.reader.log import Run
     from tb_pastnet.reader.records import Records
 
 MOST_CELLS = 4 << 20
@@ -23,14 +24,14 @@ MOST_CELLS = 4 << 20
 _BAR = 120  # pixels
 
 
-def log_html(log: Log) -> str:
+def log_html(logdir: str, runs: Sequence[Run], warnings: Sequence[str]) -> str:
     """A row for each run."""
     head = ("run", "records", "steps", "layers", "channels", "training")
     rows = [
         (run.name, len(run.steps), _span(run.steps), len(run.layers), _channels(run), _end(run))
-        for run in log.runs.values()
+        for run in runs
     ]
-    return html_table(f"{log.logdir}: {counted(len(rows), 'run')}", head, rows, log.warnings)
+    return html_table(f"{logdir}: {counted(len(rows), 'run')}", head, rows, warnings)
 
 
 def run_html(run: Run) -> str:
@@ -93,6 +94,8 @@ def _span(steps: Integers) -> str:
 
 
 def _end(run: Run) -> str:
+    if run.problem:
+        return run.problem
     if run.source != SINK:
         return "written by tf.summary"
     return "ended normally" if run.closed else "killed, or still running"

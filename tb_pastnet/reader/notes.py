@@ -29,6 +29,8 @@ VIOLATIONS_ELSEWHERE = "Violations of channels that the latest network doesn't h
 FUNCTION_MISSING = "Records without values of the probe: it failed there, or they can't be read"
 FUNCTION_TOO_MANY = "Records of the probe left out to limit TensorBoard's memory"
 AT_ONCE = "Recorded while another process recorded into the same directory: each is a separate run"
+UNREAD = "The run could not be read"
+NO_MEMORY = f"{UNREAD}: not enough memory"
 NOT_LISTED = "TensorBoard failed to list its runs: the last known runs are shown"
 INSIDE = (
     "TensorBoard was started inside the directory of a single writer. "

@@ -213,7 +213,9 @@ def _pair(
 ) -> dict[str, Any]:
     shared_count, first, second = shared.common[a, b], shared.own[a, b], shared.own[b, a]
     reason = None
-    if not comparison.related[a, b]:
+    if any(comparison.runs[number].problem for number in (a, b)):
+        reason = _UNREADABLE
+    elif not comparison.related[a, b]:
         reason = _ORIGIN
     elif not shared.layers[a, b]:
         reason = _LAYERS
@@ -307,6 +309,8 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
     steps = [np.append(own, -1)[row] for own, row in zip(records, rows, strict=True)]
     matched, unmatched = _matched(comparison, steps)
     reason = _ORIGIN if not comparison.related[0, 1] else None if matched else _LAYERS
+    if run.problem or second.problem:
+        reason = _UNREADABLE
     kept, other_kept, shared = np.full((3, len(matched), len(firsts)), np.nan)
     elements = []
     for row, pair in enumerate(comparison.each(steps, list(matched.values()), lost)):

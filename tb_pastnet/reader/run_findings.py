@@ -33,7 +33,7 @@ def _facts(reader: RunReader, threshold: float) -> RunFacts:
     ]
     last = int(figures.steps[-1]) if len(figures.steps) else None
     layers = [_layer(figures, number) for number in range(len(run.layers))]
-    return RunFacts(run.name, last, layers, violated, run.account)
+    return RunFacts(run.name, last, layers, violated, run.account, run.problem)
 
 
 def _layer(figures: Figures, number: int) -> LayerFacts:

@@ -65,6 +65,12 @@ class CatalogRun:
     every: int | None = None
     origin: str = ""
     skipped: tuple[tuple[str, str], ...] = ()
+    problem: str = ""  # why it could not be read; then it is empty
+
+    def emptied(self, problem: str) -> CatalogRun:
+        """The same run without data: it could not be read."""
+        version = self.version, problem
+        return unread_run(self.name, self.source, self.tb_runs, version, problem)
 
     @property
     def closed(self) -> bool:
@@ -88,6 +94,16 @@ class CatalogRun:
         described = [head.description for head in self.lineages if head.description]
         packages = described[-1].versions if described else {}
         return "keras" in packages and packages.keys().isdisjoint(("torch", "jax"))
+
+
+def unread_run(
+    name: str, source: str, tb_runs: tuple[str, ...], version: Hashable, problem: str
+) -> CatalogRun:
+    """A run that could not be read: a name and a note."""
+    return CatalogRun(
+        name, source, tb_runs, (), (), {}, {}, NO_AXIS, Account(), Counter({problem: 1}), version,
+        problem=problem,
+    )  # fmt: skip
 
 
 def by_writer(lineages: Iterable[LineageHead]) -> list[list[LineageHead]]:

@@ -6,7 +6,7 @@ import logging
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tb_pastnet.format.tags import parse_run
@@ -106,6 +106,11 @@ class SeriesSource(ABC):
 
     If something fails, the answers note it and contain the rest.
     """
+
+    @property
+    def unread(self) -> Mapping[str, str]:
+        """Runs whose data raise when they are listed, and why."""
+        return {}
 
     @abstractmethod
     def runs(self, context: RequestContext) -> list[str]:

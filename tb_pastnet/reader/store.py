@@ -22,6 +22,7 @@ from tb_pastnet.reader.arrays import Flags
 from tb_pastnet.reader.cache import Cache, ReadValue
 from tb_pastnet.reader.catalog import Catalog, Experiment
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
+from tb_pastnet.reader.isolation import reading
 from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.mask_changes import ALL_THROUGH
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
@@ -119,6 +120,16 @@ class RunReader:
         self.context = context
         self.run = run
 
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self.run.name
+
+    def emptied(self, problem: str) -> RunReader:
+        """Reads nothing: the run could not be read."""
+        return RunReader(self.store, self.context, self.run.emptied(problem))
+
+    @reading
     def kept(
         self,
         key: tuple[Hashable, ...],
@@ -141,6 +152,7 @@ class RunReader:
         return kind, self.context.experiment, self.run.name, *rest
 
     @cached_property
+    @reading
     def masks(self) -> MaskHistory:
         """The run's masks and violations."""
         return read_mask_history(self.store.source, self.store.small, self.context, self.run)
@@ -155,6 +167,7 @@ class RunReader:
         """All violations, by first step, then in the order of layers and channels."""
         return tuple(self.list_violations(Notes(), most=None)[1])
 
+    @reading
     def list_violations(self, lost: Notes, most: int | None = MOST) -> tuple[int, list[Violation]]:
         """The violations of the run, found by the audit or else by the records."""
         return join_violations(self.run, self.masks.violations, self._marks(lost).items(), most)
@@ -170,6 +183,7 @@ class RunReader:
 
         return self.kept_each(MARKS, list(names), marks, lost)
 
+    @reading
     def mask_in_force(self, variable: str, mask: str, step: int) -> Flags | None:
         """A variable's mask for the record of a step, None if unknown. Not kept: masks are large.
 
@@ -259,6 +273,7 @@ class RunReader:
         for results in self.store.progress(in_threads(read, groups), text, len(groups)):
             yield from results
 
+    @reading
     def kept_each(
         self,
         kind: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict, replace
-from functools import wraps
+from functools import partial, wraps
 from operator import methodcaller
 from typing import Any
 
@@ -13,6 +13,7 @@ from tb_pastnet.format.tags import MASKS
 from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
 from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
+from tb_pastnet.reader.isolation import Problem, attempt, each_alone
 from tb_pastnet.reader.layer_view import (
     COUNTS_EXACT,
     channel_view,
@@ -20,11 +21,13 @@ from tb_pastnet.reader.layer_view import (
     layer_view,
     record_columns,
 )
-from tb_pastnet.reader.notes import Notes, listed
+from tb_pastnet.reader.notes import UNREAD, Notes, listed
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
 from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
+from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import Columns, csv_pieces
@@ -36,7 +39,7 @@ from tb_pastnet.serve.http.answers import (
     json_answer,
 )
 from tb_pastnet.serve.http.parameters import MOST_LISTED, Query
-from tb_pastnet.serve.http.web import bad_request, not_found, shown
+from tb_pastnet.serve.http.web import UNREADABLE, Failure, bad_request, not_found, shown
 
 MOST_LINES = 1 << 20
 """Lines of a CSV export; a larger one is refused."""
@@ -60,7 +63,7 @@ def kept(
 
     def named() -> Answer:
         answer = make()
-        store.small.get(name, version, lambda: replace(answer, body=b""))
+        store.small.get(name, version, partial(replace, answer, body=b""))
         return answer
 
     def fresh() -> Answer:
@@ -79,21 +82,46 @@ def _about_runs(
 ) -> Callable[[Callable[..., Answer]], Route]:
     """Decorates a function that makes an answer of the parameters, a run or runs the first of them.
 
-    The answer is kept for the same parameters until a run changes.
+    The answer is kept for the same parameters until a run changes. If it is about several runs,
+    those that can't be read are empty; about one, the answer is an error.
     """
 
     def decorated(make: Callable[..., Answer]) -> Route:
         @wraps(make)
         def route(query: Query) -> Answer | NotModified:
             about, *asked = (parameter(query) for parameter in parameters)
-            runs = [reader.run for reader in ([about] if isinstance(about, RunReader) else about)]
+            readers = [about] if isinstance(about, RunReader) else about
+            runs = [reader.run for reader in readers]
             names, version = tuple(run.name for run in runs), tuple(run.version for run in runs)
             key = (make.__name__, query.context.experiment, names, *asked)
-            return kept(query.store, key, version, lambda: make(about, *asked), large=large)
+
+            def answer() -> Answer:
+                if len(readers) == 1:
+                    return _of_one(readers[0], lambda: make(about, *asked))
+                return each_alone(readers, lambda each: make(each, *asked))
+
+            return kept(query.store, key, version, answer, large=large)
 
         return route
 
     return decorated
+
+
+def _of_one(reader: RunReader, make: Callable[[], Answer]) -> Answer:
+    """An answer about one run; a `Failure` if it can't be read."""
+    run = reader.run
+    answer = Problem(run.problem) if run.problem else attempt(make, (Failure,))
+    if isinstance(answer, Problem):
+        raise Failure(422, UNREADABLE, _unread(run.name, answer.log(run.name)))
+    return answer
+
+
+def _unread(run: str, problem: str) -> str:
+    reason = problem.removeprefix(f"{UNREAD}: ")
+    return (
+        f"Could not read the run {shown(run)}: {reason}. Other runs aren't affected. "
+        "TensorBoard's log has details."
+    )
 
 
 _LISTED = methodcaller("runs", 1, MOST_LISTED)
@@ -104,14 +132,15 @@ _UNIT, _MASK = methodcaller("choice", "unit", UNITS), methodcaller("choice", "ma
 def index(query: Query) -> Answer | NotModified:
     """All runs and their networks."""
     catalog = query.catalog
-    runs = tuple((name, run.version) for name, run in catalog.runs.items())
+    listed = tuple((name, run.version) for name, run in catalog.runs.items())
 
-    def make() -> Answer:
-        lost = sum((run.notes for run in catalog.runs.values()), Notes())
-        return json_answer(index_of(catalog), lost)
+    def make(runs: Sequence[CatalogRun]) -> Answer:
+        lost = sum((run.notes for run in runs), Notes())
+        return json_answer(index_of(replace(catalog, runs={run.name: run for run in runs})), lost)
 
-    version = (catalog.other_runs, catalog.warnings, runs)
-    return kept(query.store, ("index", query.context.experiment), version, make)
+    version = (catalog.other_runs, catalog.warnings, listed)
+    key = ("index", query.context.experiment)
+    return kept(query.store, key, version, lambda: each_alone([*catalog.runs.values()], make))
 
 
 @_about_runs(Query.run, Query.threshold, Query.columns, Query.span)
@@ -125,8 +154,15 @@ def records(
     readers: Sequence[RunReader], threshold: float, step: int | None, count: int | None
 ) -> Answer:
     """Exact figures of every layer at the record in force at a step, and records around it."""
-    figures = [figures_of(reader, threshold) for reader in readers]
-    return binary_answer(*(each.block(step, count or BLOCK) for each in figures))
+    return binary_answer(*(_block(reader, threshold, step, count or BLOCK) for reader in readers))
+
+
+def _block(reader: RunReader, threshold: float, step: int | None, count: int) -> Sections:
+    run = reader.run
+    if run.problem:
+        error = {"code": UNREADABLE, "message": _unread(run.name, run.problem)}
+        return {"run": run.name, "error": error}, {}, run.notes
+    return figures_of(reader, threshold).block(step, count)
 
 
 @_about_runs(Query.run, Query.layer, Query.variable, Query.threshold, _SINCE, large=True)
@@ -143,9 +179,14 @@ def layer(
 
 def channel(query: Query) -> Answer:
     """Everything recorded of one channel."""
-    reader, layer_id, variable = query.run(), query.layer().id, query.variable()
-    number, threshold = query.channel(), query.threshold()
-    return json_answer(channel_view(reader, layer_id, variable, number, threshold), Notes())
+    reader = query.run()
+
+    def make() -> Answer:
+        variable, number, threshold = query.variable(), query.channel(), query.threshold()
+        view = channel_view(reader, query.layer().id, variable, number, threshold)
+        return json_answer(view, Notes())
+
+    return _of_one(reader, make)
 
 
 @_about_runs(Query.run)
@@ -197,7 +238,12 @@ def overlap(
     readers: Sequence[RunReader], step: int | None, layer_id: str | None, unit: str, mask: str
 ) -> Answer:
     """How far the masks of each pair of runs overlap at a step, over all layers or in one."""
-    return json_answer(*overlap_view(MaskComparison(readers, unit, mask, layer_id), step))
+    return json_answer(*overlap_view(MaskComparison(_two(readers), unit, mask, layer_id), step))
+
+
+def _two(readers: Sequence[RunReader]) -> Sequence[RunReader]:
+    """At least two: a run that is tried alone is compared with itself."""
+    return [*readers, *readers] if len(readers) == 1 else readers
 
 
 def _pair(query: Query) -> list[RunReader]:
@@ -209,11 +255,15 @@ def overlap_layers(
     readers: Sequence[RunReader], most: int, step: int | None, unit: str, mask: str
 ) -> Answer:
     """Two runs, layer by layer in at most `cols` columns, or exactly at a step."""
-    return binary_answer(overlap_layers_view(MaskComparison(readers, unit, mask), most, step))
+    return binary_answer(overlap_layers_view(MaskComparison(_two(readers), unit, mask), most, step))
 
 
-def export(query: Query) -> Answer | NotModified:
+def export(query: Query) -> Answer:
     """The data of the pictures as CSV: all layers, each channel of one, or the probe."""
+    return _of_one(query.run(), lambda: _export(query))
+
+
+def _export(query: Query) -> Answer:
     if query.integer("function", least=0, most=1):
         series = query.run().function()
         _check_lines(len(series.steps) * len(series.places))

@@ -27,6 +27,10 @@ _CODES = {400: "bad_request", 401: "unauthenticated", 403: "forbidden", 404: "no
 logger = logging.getLogger(__name__)
 
 
+UNREADABLE = "unreadable"
+"""The code of a failure about a run that can't be read; others can."""
+
+
 class Failure(Exception):
     """An answer other than 200: a code that programs can rely on, and a message for people.
 

@@ -1,0 +1,319 @@
+"""One run of three whose data make our own functions raise: the answers about the others are equal, bit for bit.
+
+Each function below index, report, export and read that works on data of that run alone raises, each
+time it is called for that run, at its beginning or at its end.
+"""
+
+from __future__ import annotations
+
+import gzip
+import inspect
+import io
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType, MappingProxyType
+from typing import Any, ClassVar
+
+import pytest
+from werkzeug.datastructures import MultiDict
+
+import tb_pastnet as pastnet
+from tb_pastnet.cli.main import main
+from tb_pastnet.reader import isolation, threads
+from tb_pastnet.reader.cache import Cache
+from tb_pastnet.reader.file_source import FileSource
+from tb_pastnet.reader.log import Log, Run
+from tb_pastnet.reader.notes import UNREAD
+from tb_pastnet.reader.series_source import LOCAL
+from tb_pastnet.reader.store import Store
+from tb_pastnet.serve.http.answers import NotModified
+from tb_pastnet.serve.http.parameters import Query
+from tb_pastnet.serve.http.web import Failure
+from tb_pastnet.serve.routes import ROUTES
+from tests.contract.test_command_export_html import answers_in
+from tests.contract.test_own_writer import write_own
+from tests.fault.injected import OURS, Injector, Point, _text
+from tests.golden.kept_logs import FOLDER
+from tests.sampled import sampled
+
+RUNS = "run-one", "run-two", "run-six"
+BAD, OTHERS = RUNS[1], (RUNS[0], RUNS[2])
+ERRORS = RuntimeError, MemoryError, OSError, KeyError, OverflowError, RecursionError
+PARTS = 60
+"""Functions that raise are dealt into as many tests."""
+
+SHARED = (Store, FileSource, Cache, Log)
+"""What holds all runs."""
+GUARD = "isolation.py"
+"""Where errors end."""
+AROUND = {"emptied", "unread_run", "run_alone", "runs_alone", "made", "named", "fresh"}
+"""What makes the empty run, and what caches an answer that was made."""
+
+
+class OneRun(Injector):
+    """Raises in a function each time that it works for the run, but not for an empty one."""
+
+    codes: ClassVar[dict[CodeType, str]] = {}
+    """The functions by their code, of which `counts` has those that worked for the run."""
+
+    def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+        code, point = frame.f_code, self._point
+        if point is None:
+            if code.co_filename.startswith(OURS) and self._counts(frame) and _of_run(frame):
+                self.counts[self.codes[code]] = 1
+        elif self.codes.get(code) == point.function and _of_run(frame):
+            if point.event == "call":
+                self._raise()
+            frame.f_trace_lines = False
+            return self._at_end
+        return None
+
+    def _counts(self, frame: FrameType) -> bool:
+        code, by = frame.f_code, frame.f_back
+        own = [code.co_name, *([by.f_code.co_name] if by and "<" in code.co_name else [])]
+        name = self.codes.setdefault(code, f"{_text(code)}:{code.co_firstlineno}")
+        is_guard = GUARD in name or not AROUND.isdisjoint(own)
+        return not (code.co_flags & inspect.CO_GENERATOR or is_guard or name in self.counts)
+
+    def _at_end(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "return":
+            self._raise()
+        return self._at_end
+
+
+def _of_run(frame: FrameType | None) -> bool:
+    """Whether the nearest call whose arguments are of any run is one of the bad run alone."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == __file__:
+            return False
+        count = code.co_argcount + code.co_kwonlyargcount
+        own = {*code.co_varnames[:count], *code.co_freevars}
+        found = set().union(*(_runs_in(v) for k, v in frame.f_locals.items() if k in own))
+        if found:
+            return found == {BAD}
+        frame = frame.f_back
+    return False
+
+
+def _runs_in(value: Any, depth: int = 4) -> set[str]:
+    """The runs that a value is about. A name alone says nothing: it is shown with the note."""
+    if isinstance(value, str | bytes | os.PathLike):
+        text = os.fsdecode(value)
+        if UNREAD in text:
+            return {"empty"}
+        return {run for run in RUNS if run in text and _name(text) != run}
+    if depth == 0 or isinstance(value, SHARED):
+        return set()
+    if getattr(value, "problem", "") or getattr(getattr(value, "run", ""), "problem", ""):
+        return {"empty"}
+    parts: Iterator[Any] = iter(())
+    if isinstance(value, dict | MappingProxyType):
+        parts = islice((part for item in value.items() for part in item), 16)
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts = islice(iter(value), 8)
+    elif type(value).__module__.startswith("tb_pastnet"):
+        parts = iter([*getattr(value, "__dict__", {}).values()])
+        named = getattr(value, "name", None)
+        if isinstance(named, str) and _name(named) in RUNS:
+            return {_name(named)}
+    return set().union(*(_runs_in(part, depth - 1) for part in parts))
+
+
+def _name(text: str) -> str:
+    return text.removesuffix(" (summary)")
+
+
+Door = Callable[[Path, Path], dict[str, bytes]]
+
+
+def _plain(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=repr).encode()
+
+
+def routes(root: Path, out: Path) -> dict[str, bytes]:
+    """The index, and routes about several runs, of which the bad one is one, or about others."""
+    store = Store(FileSource(root))
+
+    def ask(route: str, *asked: tuple[str, Any]) -> bytes:
+        try:
+            answer = ROUTES[route](Query(store, LOCAL, MultiDict(asked)))
+        except Failure as failure:
+            return f"{failure.status} {failure.message}".encode()
+        answer = answer.make() if isinstance(answer, NotModified) else answer
+        return gzip.decompress(answer.body) if answer.packed else answer.body
+
+    index = json.loads(ask("/index"))
+    everyone = [("run", run) for run in RUNS]
+    found = {
+        run["name"]: _plain([{**run, "network": 0}, index["networks"][run["network"]]])
+        for run in index["runs"]
+    }
+    findings = json.loads(ask("/findings", *everyone))["findings"]
+    found["findings"] = _plain([each for each in findings if each["run"] in OTHERS])
+    overlap = json.loads(ask("/overlap", *everyone))
+    found["overlap"] = _plain([overlap["pairs"][1], overlap["runs"][0], overlap["runs"][2]])
+    found["records"] = b"".join(_containers(ask("/records", *everyone)))
+    first, last = OTHERS
+    found["pair"] = ask("/overlap_layers", ("run", first), ("other", last))
+    for run, route in ((run, route) for run in RUNS for route in SINGLE):
+        found[f"{run} {route}"] = ask(route, ("run", run))
+    for run in RUNS:
+        ask("/overlap_layers", ("run", run), ("other", first))
+    return found
+
+
+SINGLE = "/overview", "/violations", "/function", "/export.csv", "/findings"
+
+
+def _containers(body: bytes) -> list[bytes]:
+    """The containers of the other runs."""
+    begins = [match.start() - 4 for match in re.finditer(rb'\{"schema"', body)]
+    parts = [body[begin:end] for begin, end in zip(begins, [*begins[1:], None], strict=True)]
+    return [part for part in parts if BAD.encode() not in part]
+
+
+def reading(root: Path, out: Path) -> dict[str, bytes]:
+    """`pastnet.read`: the log, and each run."""
+    log = pastnet.read(root)
+    found = {"names": _plain(list(log)), "length": _plain(len(log))}
+    for line in repr(log).splitlines():
+        found[f"line {line}"] = b""
+    for row in re.findall(r"<tr>.*?</tr>", log._repr_html_(), re.S):
+        found[f"row {row}"] = b""
+    found["findings"] = _plain([each for each in log.findings() if each.run in OTHERS])
+    frame = log.to_dataframe()
+    for run in OTHERS:
+        found[f"frame {run}"] = frame[frame.run == run].to_csv(index=False).encode()
+    overlap = log.overlap(*OTHERS)
+    found["overlap"] = _plain([overlap.layers, overlap.overlap, overlap.notes])
+    log.overlap(*RUNS[:2])
+    for name in RUNS:
+        try:
+            found |= dict(_of_one(log.runs[name]))
+        except Exception:
+            assert name.startswith(BAD)
+    return found
+
+
+def _of_one(run: Run) -> Iterator[tuple[str, bytes]]:
+    overview = run.overview()
+    yield f"{run.name} overview", _plain({k: repr(v) for k, v in overview.columns().items()})
+    yield f"{run.name} facts", _plain([run.account, run.notes, run.violations, run.findings()])
+    yield f"{run.name} steps", run.steps.tobytes() + run.learning_rates.tobytes()
+    yield f"{run.name} html", run._repr_html_().encode()
+    yield f"{run.name} sparsity", run.sparsity.tobytes()
+
+
+def _command(*arguments: Any) -> tuple[int, str]:
+    out = io.StringIO()
+    code = main([str(argument) for argument in arguments], out, out)
+    return code, out.getvalue()
+
+
+def report(root: Path, out: Path) -> dict[str, bytes]:
+    found = {}
+    text = _command("report", root, "--fail-on", "dropped")[1]
+    for part in re.split(r"^(?=run )", text.split("failed:")[0], flags=re.M):
+        found[part.partition("\n")[0]] = part.strip().encode()
+    for run in json.loads(_command("report", root, "--json")[1])["runs"]:
+        found[f"json {run['name']}"] = _plain(run)
+    return found
+
+
+def check(root: Path, out: Path) -> dict[str, bytes]:
+    told = json.loads(_command("check", root, "--json")[1])
+    runs = {run["name"]: _plain(run) for run in told["runs"]}
+    return runs | {file["file"]: _plain(file) for file in told["files"]}
+
+
+def export(root: Path, out: Path) -> dict[str, bytes]:
+    _command("export", root, out, "--tables", "runs,layers,violations,function,channels")
+    found = {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in out.glob("0*/**/*")
+        if path.is_file() and BAD not in str(path)
+    }
+    for line in (out / "runs.csv").read_text().splitlines():
+        found[f"line {line}"] = b""
+    return found
+
+
+def html(root: Path, out: Path) -> dict[str, bytes]:
+    _command("export", root, out, "--format", "html")
+    found = answers_in(out.read_text())
+    index = json.loads(found.pop("index?"))
+    return {
+        **{ask: body for ask, body in found.items() if "findings" not in ask},
+        **{f"index {run['name']}": _plain({**run, "network": 0}) for run in index["runs"]},
+    }
+
+
+DOORS: tuple[Door, ...] = (routes, reading, report, check, export, html)
+LOGS = "a", "b", "own"
+
+
+@cache
+def log_of(kind: str, root: Path) -> Path:
+    """Three runs of one content, so that all can be compared."""
+    for run in RUNS:
+        if kind == "own":
+            write_own(root, run, [1, 2, 3, 4, 3, 4, 5])
+        else:
+            shutil.copytree(FOLDER / "mixed" / kind, root / run)
+    return root
+
+
+def others(found: dict[str, bytes]) -> dict[str, bytes]:
+    """What isn't about the bad run."""
+    return {
+        key: body
+        for key, body in found.items()
+        if BAD not in key.replace(str(key.startswith("line Log")), "")
+    }
+
+
+@pytest.mark.parametrize(
+    ("door", "kind", "part"),
+    sampled(
+        ((door, kind, part) for part in range(PARTS) for door in DOORS for kind in LOGS),
+        every=97,
+    ),
+)
+def test_a_run_that_raises_leaves_the_others_as_they_are(
+    door: Door,
+    kind: str,
+    part: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = log_of(kind, tmp_path / "log")
+    injector = OneRun()
+    noted = isolation._problem
+
+    def problem(error: BaseException) -> Any:
+        injector.again()
+        return noted(error)
+
+    monkeypatch.setattr(isolation, "_problem", problem)
+    monkeypatch.setattr(threads._own, "pool", True, raising=False)
+    with injector.here():
+        whole = others(door(root, tmp_path / "whole"))
+    points = [
+        Point(function, event)
+        for function in sorted(injector.counts)
+        for event in ("call", "return")
+    ]
+    assert len(points) > PARTS
+    for number, point in enumerate(points[part::PARTS]):
+        injector.aim(point, ERRORS[(number + part) % len(ERRORS)])
+        with injector.here():
+            told = others(door(root, tmp_path / f"out{number}"))
+        assert injector.raised, point
+        assert told == whole, point
