@@ -12,7 +12,6 @@ from tb_pastnet.errors import UnreadableLog
 from tb_pastnet.format.files import ObjectStore, UnusableURL, is_remote, located, store_of
 from tb_pastnet.format.folder import INFIX
 
-
 _OF_AN_OBJECT = (
     FileNotFoundError,
     PermissionError,
