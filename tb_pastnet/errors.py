@@ -129,7 +129,7 @@ class UnreadableLog(PastNetError, OSError):
 
 
 class UnreadableRun(UnreadableLog):
-    """A run whose data can't be read for a reason that nobody foresaw; the other runs can.
+    """A run whose data can't be read for an unexpected reason; the other runs can.
 
     Example:
         >>> issubclass(UnreadableRun, UnreadableLog)

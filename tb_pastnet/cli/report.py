@@ -51,7 +51,7 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
         entry = _entry(run, _size(log, run, files), options.threshold)
         if not options.json:
             return entry, list(_of_run(entry, width() - 2))
-        json.dumps(entry)  # what can't be printed raises here, for this run alone
+        json.dumps(entry)  # what can't be printed raises here, for this run only
         return entry, []
 
     def reading() -> Iterator[tuple[str, list[str]]]:

@@ -75,7 +75,7 @@ def _unread(directory: _Directory) -> CatalogRun:
 
 
 class _Built(NamedTuple):
-    """What is made of a listing; the next time, only what changed is made anew."""
+    """What is made of a listing; the next time, only what changed is made again."""
 
     catalog: Catalog = Catalog()
     heads: Mapping[str, LineageHead] = {}

@@ -1,8 +1,8 @@
-"""Each run is read alone: what one raises becomes its note, and the others are as without it.
+"""Each run is read by itself: what one raises becomes its note, and the others are as without it.
 
-A log is untrusted, and readers have faults. What several runs are asked together is tried together;
-only if that raises, each is tried alone, and those that raise again are replaced by empty runs with
-a note. So no function below knows of this, and an answer without faults costs nothing more.
+A log is untrusted, and readers have faults. What is asked about several runs is tried for all of
+them; only if that raises, each is tried by itself, and those that raise again are replaced by empty
+runs with a note. So no function below has to care, and an answer without faults costs nothing more.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def each_alone(
 ) -> Value:
     """Makes a value of some runs, of which those that can't be read are empty.
 
-    An error that none of them raises alone goes to the caller.
+    An error that none of them raises by itself goes to the caller.
     """
     value = attempt(partial(make, items), passed)
     if not isinstance(value, Problem):

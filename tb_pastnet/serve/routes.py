@@ -242,7 +242,7 @@ def overlap(
 
 
 def _two(readers: Sequence[RunReader]) -> Sequence[RunReader]:
-    """At least two: a run that is tried alone is compared with itself."""
+    """At least two: a run that is tried by itself is compared with itself."""
     return [*readers, *readers] if len(readers) == 1 else readers
 
 
