@@ -106,7 +106,7 @@ def _runs_in(value: Any, depth: int = 4) -> set[str]:
         text = os.fsdecode(value)
         if UNREAD in text:
             return {"empty"}
-        return {run for run in RUNS if run in text and _name(text) != run}
+        return {run for run in RUNS if f"{run}/" in text}
     if depth == 0 or isinstance(value, SHARED):
         return set()
     if getattr(value, "problem", "") or getattr(getattr(value, "run", ""), "problem", ""):
