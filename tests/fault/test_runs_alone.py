@@ -50,8 +50,12 @@ SHARED = (Store, FileSource, Cache, Log)
 """What holds all runs."""
 GUARD = "isolation.py"
 """Where errors end."""
-AROUND = {"emptied", "unread_run", "run_alone", "runs_alone", "made", "named", "fresh"}
-"""What makes the empty run, and what caches an answer that was made."""
+AROUND = {
+    *("emptied", "unread_run", "run_alone", "runs_alone", "made"),
+    *("named", "fresh"),
+    *("_list", "_walk", "find_runs"),
+}
+"""What makes the empty run, what caches an answer that was made, and what lists directories."""
 
 
 class OneRun(Injector):
