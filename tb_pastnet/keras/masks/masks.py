@@ -227,6 +227,8 @@ def _verify(path: str) -> None:
         untrusted(task, "a .keras file", mend),
         zipfile.ZipFile(file) as archive,
     ):
+        # With a flipped bit, a directory may be empty.
+        archive.getinfo("config.json")
         if (damaged := archive.testzip()) is not None:
             raise ValueError(f"a wrong checksum of {damaged}")
 
