@@ -24,7 +24,7 @@ from tb_pastnet.record.array_recorder import RatedSource
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
 from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.device_array import fetch, values_of
+from tb_pastnet.record.device_array import fetch, tensor_values, values_of
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.recording import Recording
@@ -82,14 +82,7 @@ class Values:
 
 
 def _array(value: Any) -> Array:
-    if not hasattr(value, "detach"):  # an array of JAX
-        return values_of(value)
-    value = value.detach()
-    if value.device.type == "cpu" and str(value.dtype) != "torch.bfloat16":
-        array: Array = value.numpy()
-        return array
-    converted: Array = keras.ops.convert_to_numpy(value)
-    return converted
+    return tensor_values(value) if hasattr(value, "detach") else values_of(value)
 
 
 class VariableWeight(FoundWeight):

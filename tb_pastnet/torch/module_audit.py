@@ -25,6 +25,7 @@ from tb_pastnet.record.audit.optimizer_facts import (
     OptimizerFacts,
     TrainingFacts,
 )
+from tb_pastnet.record.device_array import has_memory
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight, array_of
@@ -222,9 +223,12 @@ class _TorchOptimizerFacts(OptimizerFacts):
             name: array_of(local_of(slot).reshape(-1)[chosen])
             for name, slot in state.items()
             if isinstance(slot, torch.Tensor) and slot.shape == stored.shape
+            if has_memory(local_of(slot))
         }
 
 
 def _dense(gradient: torch.Tensor | None) -> torch.Tensor | None:
-    """A gradient that may be that of a sparse embedding."""
-    return gradient.to_dense() if gradient is not None and gradient.is_sparse else gradient
+    """A gradient that may be that of a sparse embedding; None if it has no memory any more."""
+    if gradient is None or gradient.is_sparse:
+        return None if gradient is None else gradient.to_dense()
+    return gradient if has_memory(local_of(gradient)) else None

@@ -6,8 +6,9 @@ A wrapped and a plain network have the same names: the wrappers of DistributedDa
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +17,10 @@ from torch import nn
 from torch.nn.utils.parametrize import ParametrizationList
 
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.device_array import has_memory
 
 _WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")
+_PLAIN = (nn.Parameter, torch.Tensor)
 _PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 _MADE = ("torch.nn.utils.parametrize", "torch.distributed")
 """Modules of torch that change a module's class to a derived one."""
@@ -105,9 +108,24 @@ class ModuleTensor:
             return self.stored
         with torch.no_grad():
             if made_of is None:
-                return self.stored * mask
-            with _evaluating(made_of), torch.random.fork_rng(_gpus_of(made_of)):
-                return made_of()
+                return self.present(self.stored) * self.present(mask)
+            for each in (*made_of.parameters(), *made_of.buffers()):
+                self.present(each)
+            with torch.random.fork_rng(_gpus_of(made_of)):
+                return _twin(made_of)()
+
+    def present(self, tensor: Any) -> Any:
+        """The tensor; raises InvalidArgument if its memory was freed."""
+        if has_memory(local_of(tensor)):
+            return tensor
+        raise self.freed()
+
+    def freed(self) -> InvalidArgument:
+        """The error if its memory was freed: reading it would end the process."""
+        return InvalidArgument(
+            f"Could not read {self.name!r}: expected its values, got a storage without them, as "
+            f"offloading leaves. Restore them before a record is due."
+        )
 
     def changed(self, expected: str, got: str) -> InvalidArgument:
         """The error if the network isn't as it was when the Recorder was made."""
@@ -237,7 +255,7 @@ def local_of(tensor: Any) -> Any:
 
 def is_spread(tensor: Any) -> bool:
     """Whether it is a DTensor: FSDP2 and tensor parallelism spread parameters as such."""
-    return hasattr(tensor, "to_local")
+    return type(tensor) not in _PLAIN and hasattr(tensor, "to_local")
 
 
 def is_mask(parametrization: nn.Module) -> bool:
@@ -250,14 +268,25 @@ def _gpus_of(module: nn.Module) -> list[int]:
     return list({tensor.get_device() for tensor in module.parameters() if tensor.is_cuda})
 
 
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    """Keeps a parametrization from updating: spectral_norm makes an iteration at each call."""
-    training = [each for each in module.modules() if each.training]
-    for each in training:
-        each.training = False
-    try:
-        yield
-    finally:
-        for each in training:
-            each.training = True
+def _twin(module: nn.Module) -> nn.Module:
+    """A parametrization like this one, which can be called without a trace on this one.
+
+    It isn't in training, and has its own buffers and counters: spectral_norm makes an iteration at
+    each call, and observers of quantization look at each value. Parameters are shared.
+    """
+    if isinstance(module, torch.jit.ScriptModule):
+        return module
+    twin: nn.Module = object.__new__(type(module))
+    own = {name: _apart(value) for name, value in vars(module).items()}
+    children = module._modules.items()
+    own["_modules"] = {name: child and _twin(child) for name, child in children}
+    own["_buffers"] = {name: _apart(value) for name, value in module._buffers.items()}
+    vars(twin).update(own, training=False)
+    return twin
+
+
+def _apart(value: Any) -> Any:
+    """A copy of what a module may write to; anything else as it is."""
+    if isinstance(value, torch.Tensor) and not isinstance(value, nn.Parameter):
+        return value.clone()
+    return copy(value) if type(value) in (list, dict, set, deque, OrderedDict) else value

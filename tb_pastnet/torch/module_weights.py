@@ -12,11 +12,14 @@ from torch import nn
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.device_array import check_memory, has_memory, memory_of, tensor_values
 from tb_pastnet.record.weight import Array, Network, Weight
 from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
 
 Axis = int | tuple[int, ...]
 AxisOverrides = Mapping[Any, Axis]
+
+_EXACT = (torch.float32, torch.float64)
 
 _OF_LAYER = re.compile(r"_l\d+(_reverse)?$")
 """The suffixes of weight names for each layer and direction of an RNN."""
@@ -48,11 +51,11 @@ class TorchWeight(Weight):
 
     def read(self) -> Array:
         """See `Weight`: the stored values."""
-        return array_of(self._checked(self.entry.stored))
+        return values_in(self._checked(self.entry.stored))
 
     def effective(self) -> Array:
         """See `Weight`: with masks and parametrizations."""
-        return array_of(self.value())
+        return values_in(self.value())
 
     def value(self) -> torch.Tensor:
         """The effective values where they are; raises InvalidArgument if their shape is another."""
@@ -62,6 +65,8 @@ class TorchWeight(Weight):
         # Not `self.shape`, which may be that of a rank's part.
         if tensor.shape != self.text.shape:
             raise self.entry.changed(f"shape {self.text.shape}", f"{tuple(tensor.shape)}")
+        if not has_memory(local_of(tensor)):
+            raise self.entry.freed()
         return tensor
 
     def trainable(self) -> bool:
@@ -70,16 +75,20 @@ class TorchWeight(Weight):
 
 
 def array_of(tensor: torch.Tensor) -> Array:
-    """The values of a tensor in this machine's memory: a view if possible.
+    """See `values_in`; raises InvalidArgument if the memory of the tensor was freed."""
+    check_memory(local_of(tensor))
+    return values_in(tensor)
 
-    For a tensor spread over ranks it is this rank's part. Dtypes without a NumPy equivalent, such
-    as bfloat16, become float32, exactly.
+
+def values_in(tensor: torch.Tensor) -> Array:
+    """The values of a tensor in this machine's memory: a view if possible, to be released at once.
+
+    For a tensor spread over ranks it is this rank's part. Dtypes other than float32 and float64
+    become float32, exactly.
     """
-    tensor = local_of(tensor.detach())
-    if tensor.dtype not in (torch.float32, torch.float64):
-        tensor = tensor.float()
-    array: Array = tensor.cpu().contiguous().numpy()
-    return array
+    if is_spread(tensor):
+        tensor = local_of(tensor.detach())
+    return memory_of(tensor if tensor.dtype in _EXACT else tensor.detach().float())
 
 
 def checked(tensor: Any, name: str, argument: str) -> torch.Tensor:
@@ -97,9 +106,7 @@ def checked(tensor: Any, name: str, argument: str) -> torch.Tensor:
 
 def mask_values(mask: Any, name: str, argument: str) -> Array:
     """The values of a user's mask, whose dtype may be one that NumPy doesn't have."""
-    mask = checked(mask, name, argument).detach()
-    array: Array = (mask.float() if mask.is_floating_point() else mask).cpu().numpy()
-    return array
+    return tensor_values(checked(mask, name, argument))
 
 
 def network_of(

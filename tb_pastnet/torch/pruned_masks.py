@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_pastnet.record.device_array import tensor_values
 from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskStorage, MaskTable
 from tb_pastnet.record.weight import Mask
 from tb_pastnet.torch.module_tensors import ModuleTensor
@@ -41,7 +42,7 @@ class PrunedMasks(MaskRegistry):
 
     def settle(self) -> None:
         """See `MaskRegistry`: what is written through `.data` has no version, so contents count."""
-        packed = [np.packbits((mask != 0).cpu().numpy()).tobytes() for mask in self._masks()]
+        packed = [np.packbits(tensor_values(mask) != 0).tobytes() for mask in self._masks()]
         if packed != self._packed:
             self.version += 1
         self._packed = packed
@@ -73,7 +74,7 @@ class _Pruned:
 
     def read(self) -> tuple[Mask, Mask]:
         """See `MaskStorage`."""
-        kept = self._mask.detach().cpu().numpy() != 0
+        kept = tensor_values(self._mask) != 0
         if self._declared is None:
             return kept, np.ones_like(kept)
         declared, trainable = self._declared.read()

@@ -10,7 +10,7 @@ import torch
 from tb_pastnet.record.source import ArraySource, Floats
 from tb_pastnet.record.weight import Array, Network
 from tb_pastnet.torch.module_tensors import local_of
-from tb_pastnet.torch.module_weights import TorchWeight, array_of
+from tb_pastnet.torch.module_weights import TorchWeight, values_in
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 
 UNKNOWN = float("nan")
@@ -40,7 +40,7 @@ class TensorSource(ArraySource):
         return super().compare(number, replace=replace)
 
     def _read(self) -> list[Array]:
-        stacks = [array_of(_stacked([each.value() for each in own])) for own in self._stacks]
+        stacks = [values_in(_stacked([each.value() for each in own])) for own in self._stacks]
         return [np.ascontiguousarray(stack, np.float32) for stack in stacks]
 
 
@@ -95,8 +95,10 @@ def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
         return tensors[0]
     with torch.no_grad():
         own = [local_of(tensor) for tensor in tensors]
-        apart = len({tensor.device for tensor in own}) > 1
-        return torch.stack([tensor.cpu() for tensor in own] if apart else own)
+        try:
+            return torch.stack(own)
+        except RuntimeError:  # they are on several devices
+            return torch.stack([tensor.cpu() for tensor in own])
 
 
 def process_and_count() -> tuple[int, int]:

@@ -40,7 +40,7 @@ def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
 
 def steps_of(optimizer: keras.optimizers.Optimizer) -> int:
     """How many updates an optimizer has made."""
-    return int(keras.ops.convert_to_numpy(optimizer.iterations))
+    return int(optimizer.iterations)
 
 
 def trains(optimizer: keras.optimizers.Optimizer, variable: Variable) -> bool:

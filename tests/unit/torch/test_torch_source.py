@@ -69,9 +69,9 @@ def test_small_weights_of_one_shape_are_read_together(monkeypatch):
 
     def counted(tensor):
         read.append(tensor.shape)
-        return module_weights.array_of(tensor)
+        return module_weights.values_in(tensor)
 
-    monkeypatch.setattr(torch_source, "array_of", counted)
+    monkeypatch.setattr(torch_source, "values_in", counted)
     with torch.no_grad():
         for layer in module:
             layer.weight.add_(1)
