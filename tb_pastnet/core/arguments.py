@@ -94,13 +94,13 @@ def _answering(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            _explain(function, shown, args, kwargs, error)
+            explain(function, shown, args, kwargs, error)
             raise
 
     return call
 
 
-def _explain(
+def explain(
     function: Callable[..., Any], shown: str, args: Any, kwargs: Any, error: TypeError
 ) -> None:
     """Raises UnknownArgument if a function can't be called with these arguments."""
@@ -108,6 +108,13 @@ def _explain(
     if not any(each.kind is each.VAR_KEYWORD for each in parameters):
         check(shown, kwargs, names_of(function))
     given = {each.name for each in list(parameters)[: len(args)]} | kwargs.keys()
+    places = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
+    if len(args) > len(places) and not any(each.kind is each.VAR_POSITIONAL for each in places):
+        names = ", ".join(each.name for each in places if each.name != "self")
+        raise UnknownArgument(
+            f"Could not call {shown}: expected at most {len(places) - ('self' in given)} "
+            f"arguments by place, got {len(args) - ('self' in given)}. Write {shown}({names})."
+        ) from error
     missing = [
         each.name
         for each in parameters

@@ -15,6 +15,7 @@ from tb_pastnet.jax.state_causes import StateCauses
 from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
+from tb_pastnet.record.failures import noted
 from tb_pastnet.record.overhead_timer import OUTSIDE
 from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
@@ -128,7 +129,9 @@ class Recorder(ArrayRecorder):
             )
         self._tree.training = schedule.timer.part(OUTSIDE)
 
-    # Each call passes the current weights: they can't be read later.
+    # Each call passes the current weights: they can't be read later. What the methods of Recording
+    # do is measured, but waiting for the step is training.
+    @noted("Could not make a record")
     def record(  # type: ignore[override]
         self, step: int, params: Any, learning_rate: Any = None, opt_state: Any = None
     ) -> None:
@@ -149,11 +152,13 @@ class Recorder(ArrayRecorder):
             super().record(step)
             self._source.given = None
 
+    @noted("Could not copy the past values")
     def sync(self, params: Any) -> None:  # type: ignore[override]
         """Makes these values the past ones, for `past="epoch"`: call it when an epoch ends."""
         with self._tree.seen(params):
             super().sync()
 
+    @noted("Could not begin a new lineage")
     def restart(self, initial_step: int, params: Any) -> None:  # type: ignore[override]
         """Starts a new lineage because training starts again, or goes back to a checkpoint.
 
@@ -164,6 +169,7 @@ class Recorder(ArrayRecorder):
         with self._tree.seen(params):
             super().restart(initial_step)
 
+    @noted("Could not declare masks")
     def declare(
         self, params: Any, masks: Masks = None, kept: Masks = None, opt_state: Any = None
     ) -> None:
@@ -174,9 +180,6 @@ class Recorder(ArrayRecorder):
             masks: as in the constructor; None: as before.
             kept: as in the constructor; None: as before.
             opt_state: the current optimizer state, as for `record`.
-
-        Raises:
-            InvalidArgument: masks that don't fit the pytree.
         """
         with self._tree.seen(params, opt_state):
             self._declare(by_name(params, masks, "masks"), by_name(params, kept, "kept"))

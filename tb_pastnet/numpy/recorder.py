@@ -17,6 +17,7 @@ from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
+from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
@@ -119,6 +120,7 @@ class Recorder(ArrayRecorder):
             exit_timeout=exit_timeout,
         )
 
+    @metered("Could not declare masks")
     def declare(
         self, masks: Mapping[str, Any] | None = None, kept: Mapping[str, Any] | None = None
     ) -> None:
@@ -127,10 +129,6 @@ class Recorder(ArrayRecorder):
         Args:
             masks: as in the constructor; other weights stay as they are.
             kept: as in the constructor; other weights stay as they are.
-
-        Raises:
-            InvalidArgument: masks of another shape, or with other values than 0 and 1.
-            UnknownName: a name fits no weight, or several.
         """
         network: Any = self._source.network
         self._declare(_by_name(network, masks, "masks"), _by_name(network, kept, "kept"))

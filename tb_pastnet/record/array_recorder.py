@@ -111,8 +111,12 @@ class ArrayRecorder(Recording):
     def _declare(self, masks: Declared, kept: Declared) -> None:
         """Sets what updates may change, and what is kept; other weights stay as they are."""
         whole = {name: mask for name, mask in masks.items() if not np.ndim(mask)}
-        for name, mask in whole.items():
-            if name in self._table.weights:
-                self._table.weights[name].declared_trainable = flag_of(mask, name, "trainable")
+        flags = {
+            name: flag_of(mask, name, "trainable")
+            for name, mask in whole.items()
+            if name in self._table.weights
+        }
         elements = {name: mask for name, mask in masks.items() if name not in whole}
-        declare(self._table, elements, kept)
+        declare(self._table, elements, kept)  # all of it, or nothing
+        for name, flag in flags.items():
+            self._table.weights[name].declared_trainable = flag

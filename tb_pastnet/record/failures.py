@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
+
+from tb_pastnet.core import arguments
 
 LOGGER = logging.getLogger("tb_pastnet")
 
@@ -101,12 +103,24 @@ def noted(text: str, otherwise: Any = None) -> Callable[[Method], Method]:
             try:
                 return method(self, *args, **kwargs)
             except Exception as error:
-                self._failures.add(text, error)
+                self._failures.add(text, _meant(method, (self, *args), kwargs, error))
                 return otherwise
 
         return observing  # type: ignore[return-value]
 
     return decorate
+
+
+def _meant(
+    method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
+) -> Exception:
+    """The error that says how to write a call, if that is what is wrong."""
+    if isinstance(error, TypeError):
+        try:
+            arguments.explain(method, method.__name__, args, kwargs, error)
+        except Exception as meant:
+            return meant
+    return error
 
 
 def reason_of(error: BaseException) -> str:

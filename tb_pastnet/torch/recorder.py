@@ -12,7 +12,7 @@ import torch
 from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
 from tb_pastnet.record.overhead_timer import RECORDS, metered
@@ -156,16 +156,13 @@ class Recorder(Recording):
         super().__init__(logdir, source, schedule, tracker, failures, *wishes)
         self._steps.listen(self._see_before)
 
+    @metered("Could not declare masks")
     def declare(self, masks: Declared | None = None, kept: Declared | None = None) -> None:
         """Declares which weights are held from now on, if that changes during training.
 
         Args:
             masks: as in the constructor; other weights stay as they are.
             kept: as in the constructor; other weights stay as they are.
-
-        Raises:
-            InvalidArgument: masks of another shape, or with other values than 0 and 1.
-            UnknownName: a name fits no weight, or several.
         """
         if self._spread is not None:
             check_alike(None, None, masks, kept)
@@ -215,12 +212,14 @@ class Recorder(Recording):
             self._spread.restart(initial_step)
         super().restart(initial_step)
 
+    @noted("Could not note the last step")
     def expect_end(self, step: int) -> None:
         """See `Recording`."""
         if self._spread is not None:
             self._spread.expect_end(step)
         super().expect_end(step)
 
+    @metered("Could not close the log")
     def close(self, timeout: float | None = None) -> None:
         """Writes waiting records and the final account. Also runs when the program ends.
 

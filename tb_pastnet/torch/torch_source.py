@@ -97,8 +97,8 @@ def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
         own = [local_of(tensor) for tensor in tensors]
         try:
             return torch.stack(own)
-        except RuntimeError:  # they are on several devices
-            return torch.stack([tensor.cpu() for tensor in own])
+        except RuntimeError:  # on several devices, or of dtypes that torch doesn't mix
+            return torch.stack([tensor.cpu().float() for tensor in own])
 
 
 def process_and_count() -> tuple[int, int]:

@@ -116,7 +116,7 @@ class Recorder(Recording):
         source = KerasSource(network, rate, schedule.copies, self._site)
         super().__init__(logdir, source, schedule, tracker, failures)
 
-    @metered()
+    @metered("Could not make a record")
     def record(self, step: int, session: tf.Session | None = None) -> None:
         """Call this after each update: it makes a record when one is due.
 
@@ -129,19 +129,19 @@ class Recorder(Recording):
             else:
                 super().restart(step)
 
-    @metered()
+    @metered("Could not begin a new lineage")
     def restart(self, initial_step: int, session: tf.Session | None = None) -> None:
         """Begins at the step of the current values: a new lineage if training went back."""
         with self._site.using(session):
             super().restart(initial_step)
 
-    @metered()
+    @metered("Could not copy the past values")
     def sync(self, session: tf.Session | None = None) -> None:
         """Makes the current values the past ones, for `past="epoch"`: call it after each."""
         with self._site.using(session):
             super().sync()
 
-    @metered()
+    @metered("Could not close the log")
     def close(self, timeout: float | None = None, session: tf.Session | None = None) -> None:
         """Writes waiting records, within `timeout` seconds, and the final account; also at exit."""
         with self._site.using(session):
