@@ -73,6 +73,12 @@ class MaskTracker:
             self._audit.restart()
             self._earlier = {violation.key for violation in self._audit.violations}
 
+    @noted("Could not end the audit")
+    def close(self) -> None:
+        """Removes what the audit set on the framework's objects."""
+        if self._audit is not None:
+            self._audit.close()
+
     @noted("Could not look at held weights")
     def observe(self, *, quick: bool = False) -> None:
         """Looks at held weights before the next update, unless that was just done at a record."""

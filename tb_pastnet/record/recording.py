@@ -252,6 +252,7 @@ class Recording:
             if alone:
                 self._tell_late()
             self._closed = True
+            self._tracker.close()
         self._complete = self._sink.close(timeout)
         if self._begun:
             self._say_nothing_recorded()

@@ -18,7 +18,7 @@ from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_move
 from tb_pastnet.keras.masks.carried import masks_in
 from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
-from tb_pastnet.keras.model.assignments import assignments
+from tb_pastnet.keras.model.assignments import Assignments
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of, trains
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.tf_weights import TFWeight
@@ -46,6 +46,8 @@ class ModelAudit(FlagAudit):
         current: Callable[[], Mapping[str, Array]] = dict,
     ) -> None:
         super().__init__(weights, current)
+        self._assignments = Assignments()
+        weakref.finalize(self, self._assignments.close).atexit = False
         self.causes = OptimizerCauses(self)
         self._model = model
         self._given = optimizer
@@ -77,13 +79,15 @@ class ModelAudit(FlagAudit):
         known = optimizers_of(self._model) if self._given is None else [self._given]
         inner = [innermost(each) for each in known]
         keras_own = (each for each in inner if isinstance(each, keras.optimizers.Optimizer))
-        of_model = [_KerasOptimizerFacts(each) for each in keras_own]
+        of_model = [_KerasOptimizerFacts(each, self._assignments) for each in keras_own]
         facts = {id(each.optimizer): each for each in of_model}
 
         def of(held: HeldWeight) -> _KerasOptimizerFacts | None:
             hooks = () if held.masks is None else held.masks.hooks
             others = [
-                facts.setdefault(id(hook.optimizer), _KerasOptimizerFacts(hook.optimizer))
+                facts.setdefault(
+                    id(hook.optimizer), _KerasOptimizerFacts(hook.optimizer, self._assignments)
+                )
                 for hook in hooks
             ]
             if len(of_model) == 1 and all(each is of_model[0] for each in others):
@@ -100,7 +104,11 @@ class ModelAudit(FlagAudit):
 
     def assigned(self, held: HeldWeight) -> int:
         """How often a weight was set by hand since the first call."""
-        return assignments(held.owner)
+        return self._assignments.of(held.owner)
+
+    def close(self) -> None:
+        """See `AuditSource`."""
+        self._assignments.close()
 
     def constrained(self, held: HeldWeight) -> bool:
         """See `TrainingFacts`: it keeps the current value, and would change the expected one."""
@@ -143,8 +151,8 @@ def audit_of(
 class _KerasOptimizerFacts:
     """The `OptimizerFacts` of an innermost optimizer; unreadable facts are left out."""
 
-    def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
-        self.optimizer = optimizer
+    def __init__(self, optimizer: keras.optimizers.Optimizer, assignments: Assignments) -> None:
+        self.optimizer, self._assignments = optimizer, assignments
 
     @property
     def updates(self) -> int:
@@ -167,7 +175,8 @@ class _KerasOptimizerFacts:
     @cached_property
     def applied(self) -> Applied:
         counter = tf_variable(self.optimizer._iterations)
-        updates, loaded, hook = _int_of(counter), assignments(counter), hook_of(self.optimizer)
+        updates, loaded = _int_of(counter), self._assignments.of(counter)
+        hook = hook_of(self.optimizer)
         if hook is None:
             return Applied(updates, loaded, hooked=None)
         return Applied(updates, loaded, _int_of(hook.applied), _int_of(hook.generation))

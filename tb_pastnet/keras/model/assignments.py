@@ -23,7 +23,7 @@ class _Counted:
 
     def __init__(self, method: Any) -> None:
         self._method = method
-        self.count = 0
+        self.count = self.users = 0
         self.tell: Callable[[], None] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -36,6 +36,11 @@ class _Counted:
                     self.tell()
         return assigned
 
+    def remove_from(self, variable: tf.Variable) -> None:
+        """Makes the method of its class visible again."""
+        for name in [name for name, value in vars(variable).items() if value is self]:
+            delattr(variable, name)
+
 
 def _by_hand(caller: FrameType | None) -> bool:
     """Whether a user's or layer's code called, possibly through a keras.Variable."""
@@ -47,12 +52,35 @@ def _by_hand(caller: FrameType | None) -> bool:
     return True
 
 
-def assignments(variable: tf.Variable) -> int:
-    """How often assignments, `set_weights` or loading set it eagerly since the first call of this.
+class Assignments:
+    """How often variables were set by hand, as one audit asks. `close` removes what counts.
 
-    Updates by a Keras optimizer don't count, nor does a variable that takes no attributes.
+    Until then the methods of a variable are wrapped, in its `__dict__`.
     """
-    return sum(method.count for method in _counted(variable))
+
+    def __init__(self) -> None:
+        self._asked: dict[int, tuple[tf.Variable, list[_Counted]]] = {}
+
+    def of(self, variable: tf.Variable) -> int:
+        """How often assignments, `set_weights` or loading set it eagerly since the first call.
+
+        Updates by a Keras optimizer don't count, nor does a variable that takes no attributes.
+        """
+        if id(variable) not in self._asked:
+            methods = list(_counted(variable))
+            for method in methods:
+                method.users += 1
+            self._asked[id(variable)] = variable, methods
+        return sum(method.count for method in self._asked[id(variable)][1])
+
+    def close(self) -> None:
+        """Leaves each variable as it was, unless others count, too."""
+        for variable, methods in self._asked.values():
+            for method in methods:
+                method.users -= 1
+                if not method.users and method.tell is None:
+                    method.remove_from(variable)
+        self._asked.clear()
 
 
 def tell_assignments(variable: tf.Variable, tell: Callable[[], None]) -> None:

@@ -180,6 +180,9 @@ class AuditSource(ABC):
         """For each weight, whether the framework's own flags let updates change it."""
         return [True] * len(self.weights)
 
+    def close(self) -> None:  # noqa: B027
+        """Removes what was set on the framework's objects."""
+
 
 class Audit:
     """Compares held weights bitwise with the values at which they were held.
@@ -249,6 +252,10 @@ class Audit:
         self._note_bypass(held)
         self._source.causes.remember(held)
         return violations
+
+    def close(self) -> None:
+        """Removes what was set on the framework's objects."""
+        self._source.close()
 
     def restart(self) -> None:
         """Forgets current violations, so a new lineage reports them again."""
