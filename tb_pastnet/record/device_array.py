@@ -96,9 +96,12 @@ def _end(tensor: Any) -> int:
 
 
 class _Memory:
-    """The memory of a contiguous tensor, for NumPy; an array of it keeps this, and so the tensor."""
+    """The memory of a contiguous tensor, for NumPy: an array of it keeps the tensor."""
 
     __slots__ = ("__array_interface__", "tensor")
+
+    tensor: Any
+    __array_interface__: dict[str, Any]
 
 
 _SINGLE, _OTHER = np.dtype(np.float32).str, "other"

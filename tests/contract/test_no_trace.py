@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch")
 
-from tests import modules_table  # noqa: E402
+from tests import modules_table
 
 
 @pytest.mark.parametrize("name", modules_table.TABLE)
