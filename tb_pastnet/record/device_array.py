@@ -53,7 +53,7 @@ def memory_of(tensor: Any) -> Array:
         tensor, kind = tensor.detach().float(), _SINGLE
     if not (tensor.is_cpu and tensor.is_contiguous()) or tensor.is_neg():
         tensor = tensor.detach().cpu().resolve_neg().contiguous()
-    # `Tensor.numpy` would make the storage unresizable for good, and `data_ptr` would copy a
+    # `Tensor.numpy` would make the storage permanently unresizable, and `data_ptr` would copy a
     # tensor that shares its memory until it is written.
     address = getattr(sys.modules["torch"]._C, "_data_address", None)
     if address is None or not tensor.numel():
