@@ -602,6 +602,7 @@ class Seen:
 
 def torch_run(build: Callable[[], Training], logdir: Path | None = None) -> Seen:
     """Trains an entry, with a recorder if there is a `logdir`."""
+    gc.collect()  # recorders of other tests, with their hooks
     torch.manual_seed(0)
     training = build()
     seen = Seen(training.errors, [_traces(training)], {})

@@ -60,7 +60,10 @@ def test_an_error_from_inside_is_left_as_it_is():
     with pytest.raises(TypeError, match="unsupported operand") as error:
         record(1, "a")
     assert not isinstance(error.value, UnknownArgument)
-    with pytest.raises(TypeError, match="takes from 1 to 3 positional arguments"):
+
+
+def test_more_arguments_by_place_than_there_are():
+    with pytest.raises(UnknownArgument, match=r"record: expected at most 3 arguments by place, go"):
         record(1, 2, 3, 4)
 
 
