@@ -166,14 +166,14 @@ export async function copyImage(blob: Blob): Promise<boolean> {
   }
 }
 
-/** Saves a blob or an URL under a file name. */
-export function saveAs(source: Blob | string, name: string): void {
-  const url = typeof source === "string" ? source : URL.createObjectURL(source);
+/** Saves a blob under a file name. */
+export function saveAs(source: Blob, name: string): void {
+  const url = URL.createObjectURL(source);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
   document.body.append(link);
   link.click();
   link.remove();
-  if (typeof source !== "string") setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

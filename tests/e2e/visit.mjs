@@ -107,13 +107,18 @@ export const goTo = async (page, frame, at) => {
 /** Lays our page into this one, and answers it, as TensorBoard does: a bar above, the theme, the names of the runs. */
 function frameIt(dark) {
   const runs = JSON.parse(document.querySelector("pre").textContent);
-  addEventListener("message", ({ data, ports: [port] }) => {
+  let port;
+  addEventListener("message", ({ data, ports }) => {
     if (data !== "experimental.bootstrap") return;
+    [port] = ports;
     port.onmessage = (message) => {
       const { type, id } = JSON.parse(message.data);
       port.postMessage(JSON.stringify({ type, id, payload: runs, error: null, isReply: true }));
     };
   });
+  /** As after TensorBoard has reloaded: data may be new. */
+  window.reloadData = () =>
+    port.postMessage(JSON.stringify({ type: "experimental.DataReloaded", id: 0, payload: null, error: null, isReply: false }));
   history.replaceState(null, "", `/${location.hash}`);
   document.body.classList.toggle("dark-mode", dark);
   const frame = document.createElement("iframe");

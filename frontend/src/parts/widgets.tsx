@@ -6,7 +6,7 @@ import { beginningAndEnd } from "../data/names";
 import { shapePoints } from "../draw/marker";
 import type { Stops } from "../draw/theme";
 import { copyText } from "../host";
-import { type Resource, retry } from "../state/resource";
+import { NOT_LOADED, type Resource, retry } from "../state/resource";
 import { tables, toggleTable } from "../state/store";
 
 const PATHS = {
@@ -22,6 +22,7 @@ const PATHS = {
   menu: "M3 18h18v-2H3zm0-5h18v-2H3zm0-7v2h18V6z",
   pin: "M16 9V4h1V2H7v2h1v5l-2 3v2h5v6l1 2 1-2v-6h5v-2z",
   sort: "M3 18h6v-2H3zm0-5h12v-2H3zm0-7v2h18V6z",
+  clock: "M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20zm0 18a8 8 0 1 1 0-16 8 8 0 0 1 0 16zm1-13h-2v6l5 3 1-1.7-4-2.3z",
   chart: "M5 9h3v11H5zm5.5-5h3v16h-3zM16 13h3v7h-3z",
 } as const;
 
@@ -146,7 +147,7 @@ export function Select<T extends string>({ label, options, onPick, children, ...
   );
 }
 
-/** Shown instead of a panel whose data could not be loaded. */
+/** Says why something isn't there, with Retry. */
 export function Failure({ text, onRetry }: { text: string; onRetry?: () => void }) {
   const again = () => {
     onRetry?.();
@@ -167,10 +168,67 @@ export function Guard({ children }: { children: ComponentChildren }) {
   return <Failure text={`Could not draw this: ${(error as Error).message}`} onRetry={reset} />;
 }
 
-/** Why a panel has no data yet: an error with Retry, or the first load. */
+/** An answer, and whose it is: "" for that of the whole part; null where none is needed. */
+export type Named = readonly [name: string, answer: Resource<unknown> | null];
+
+const clock = (at: number): string => new Date(at).toLocaleTimeString();
+const distinct = (texts: readonly (string | null)[]): string => [...new Set(texts)].filter(Boolean).join(" ");
+
+/** "As of 12:03:20. Could not reach TensorBoard's server." */
+const oldText = (old: readonly Resource<unknown>[]): string =>
+  `As of ${clock(Math.min(...old.map(({ at }) => at)))}. ${distinct(old.map(({ error }) => error))}`;
+
+/** What of a part isn't loaded, and since when what it shows is old, with Retry; nothing where all is fresh. */
+export function Status({ of }: { of: readonly Named[] }) {
+  const failed = of.flatMap(([name, answer]) => (answer && answer.error !== null ? [{ name, answer }] : []));
+  const lacking = failed.filter(({ answer }) => answer.value === null);
+  const old = failed.filter(({ answer }) => answer.value !== null);
+  const names = lacking.map(({ name }) => name).join(", ");
+  return (
+    <>
+      {lacking.length > 0 ? (
+        <Failure
+          text={`${names ? `${names}: ${NOT_LOADED}. ` : ""}${distinct(lacking.map(({ answer }) => answer.error))}`}
+        />
+      ) : null}
+      {old.length > 0 ? (
+        <p class="old" role="status">
+          <Icon name="clock" size={14} /> {oldText(old.map(({ answer }) => answer))}{" "}
+          <button type="button" class="plain linked" onClick={retry}>
+            Retry
+          </button>
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+/** The same of a whole part, whose place is kept while it loads. */
 export function Waiting({ answer, height }: { answer: Resource<unknown>; height: number }) {
-  if (answer.error) return <Failure text={answer.error} />;
-  return answer.value ? null : <Skeleton height={height} />;
+  if (!answer.value && !answer.error) return <Skeleton height={height} />;
+  return <Status of={[["", answer]]} />;
+}
+
+/** The same within a line: what isn't loaded, and Retry. */
+export const Lost = ({ why, what = NOT_LOADED }: { why: string; what?: string }) => (
+  <span class="lost" title={why}>
+    {what}{" "}
+    <button type="button" class="plain linked" onClick={retry}>
+      Retry
+    </button>
+  </span>
+);
+
+/** The same as a sign: of what is shown there, some is old. Where there is no room, the time is in its title only. */
+export function OldSign({ of, small }: { of: readonly (Resource<unknown> | null)[]; small?: boolean }) {
+  const old = of.flatMap((answer) => (answer && answer.value !== null && answer.error !== null ? [answer] : []));
+  if (old.length === 0) return null;
+  return (
+    <button type="button" class="plain old" title={`${oldText(old)} Retry.`} onClick={retry}>
+      <Icon name="clock" size={12} /> {small ? "" : clock(Math.min(...old.map(({ at }) => at)))}
+      <span class="offscreen">{oldText(old)} Retry.</span>
+    </button>
+  );
 }
 
 /** What to keep in mind about a panel: a line each, as far as it applies. */

@@ -1,5 +1,6 @@
 /** Numbers as sentences. */
 
+import { ABSENT } from "../data/absent";
 import { type Cells, deltaAt } from "../data/cells";
 import { ALIKE } from "../data/difference";
 import { formatCount, formatShare, plural } from "../data/format";
@@ -7,6 +8,7 @@ import type { Figures } from "../data/record";
 import { LISTED, NO_DATA, STATE_BITS, STATE_NAMES } from "../data/states";
 import { sparsityText } from "../data/violations";
 import type { Account } from "../server/types";
+import { insteadText, type Resource } from "../state/resource";
 
 /** The two largest states, for the header of a run. */
 export function largest(figures: Figures): { state: number; count: number }[] {
@@ -30,9 +32,13 @@ export const stepsText = ({ oldest, step }: Figures): string =>
 export const asideText = (figures: Figures | null, step: number): string =>
   !figures || (figures.step === step && figures.oldest === step) ? "" : ` (${stepsText(figures)})`;
 
-/** "93% moving, 6.5% settled, 2 channels violated" */
-export function sharesText(figures: Figures | null): string {
-  if (!figures || figures.total === 0) return "no record yet";
+/**
+ * "93% moving, 6.5% settled, 2 channels violated"
+ *
+ * @param answer which the figures come from, if that may still be lacking.
+ */
+export function sharesText(figures: Figures | null, answer: Resource<unknown> | null = null): string {
+  if (!figures || figures.total === 0) return insteadText(answer);
   const parts = LISTED.filter((state) => figures.counts[state] > 0).map(
     (state) => `${formatShare(figures.counts[state], figures.total)} ${STATE_NAMES[state]}`,
   );
@@ -52,7 +58,7 @@ export function differencesText(differences: Cells, record: number): string {
     counts[state !== ALIKE ? "other" : decades > 0 ? "more" : decades < 0 ? "less" : "alike"]++;
   }
   const { other, more, less, alike } = counts;
-  if (other + more + less + alike === 0) return "no record at the same step";
+  if (other + more + less + alike === 0) return ABSENT.sameStep;
   return `${plural(other, "channel")} in another state, ${formatCount(more)} move more, ${formatCount(less)} less, ${formatCount(alike)} the same`;
 }
 

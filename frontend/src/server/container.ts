@@ -1,5 +1,7 @@
 /** The binary container: u32 header length, JSON header, then 8-byte-aligned little-endian sections. */
 
+import { unreadable } from "./errors";
+
 export type Section = Uint8Array | Uint16Array | Int16Array | Uint32Array | Float32Array | Float64Array;
 
 interface SectionInfo {
@@ -26,7 +28,7 @@ const KINDS = {
 const align = (offset: number): number => Math.ceil(offset / 8) * 8;
 
 function fail(expected: string, got: string): never {
-  throw new Error(`Could not read the server's answer: expected ${expected}, got ${got}. Reload TensorBoard's page.`);
+  throw unreadable(`expected ${expected}, got ${got}`);
 }
 
 /** The container that begins at a place of a buffer, and where it ends. */

@@ -1,6 +1,7 @@
 /** Fetches the routes. Every URL is relative to this module, so any path prefix works. */
 
 import { type Container, parseContainers } from "./container";
+import { asLoadError, LoadError, unreadable } from "./errors";
 import {
   type Answer,
   type ChannelAnswer,
@@ -39,6 +40,9 @@ export interface Ask {
 /** Thrown where the content is the one that the caller has. */
 export const UNCHANGED = new Error("Nothing is new.");
 
+/** An answer that takes longer counts as lost: connections that hang would block those that don't. */
+const LONGEST_MS = 120_000;
+
 /** The index may have been asked for before this module was there. */
 let early: Promise<Response> | null = null;
 
@@ -46,41 +50,70 @@ export function useEarly(index: Promise<Response>): void {
   early = index;
 }
 
-async function get(route: string, query: Query, ask?: Ask): Promise<Response> {
-  const underWay = route === "index" ? early : null;
-  if (underWay) early = null;
-  let response: Response;
-  try {
-    response = await (underWay ?? fetch(routeUrl(route, query), { signal: ask?.signal }));
-  } catch (cause) {
-    if (ask?.signal.aborted) throw cause;
-    throw new Error(
-      "Could not reach TensorBoard's server: expected an answer, got none. Check that TensorBoard is still running.",
-      {
-        cause,
-      },
-    );
-  }
-  if (response.ok) {
-    const tag = response.headers.get("ETag");
-    if (ask && tag !== null && tag === ask.tag) {
-      void response.body?.cancel();
-      throw UNCHANGED;
-    }
-    if (ask) ask.tag = tag;
-    return response;
-  }
-  // Where it isn't our error's shape (a proxy's page, say), the status has to do.
+async function fail(route: string, response: Response): Promise<never> {
+  // A proxy's page, say, isn't our error's shape: the status has to do.
   const answer: { error?: { message?: string } } | null = await response.json().catch(() => null);
-  throw new Error(answer?.error?.message || `Could not load '${route}': expected status 200, got ${response.status}.`);
+  const message = answer?.error?.message || `Could not load '${route}': expected status 200, got ${response.status}.`;
+  throw new LoadError(message, response.status === 404 ? "unknown" : "failed");
 }
 
-function checked<T extends Answer>(answer: T): T {
-  if (answer.schema !== SCHEMA) {
-    throw new Error(
-      `Could not read the server's answer: expected schema ${SCHEMA}, got ${answer.schema}. Reload the page.`,
-    );
+async function receive<T>(response: Response, route: string, ask: Ask | undefined, read: Read<T>): Promise<T> {
+  const tag = response.headers.get("ETag");
+  const has = ask?.tag ?? null;
+  if (has !== null && (response.status === 304 || (response.ok && tag === has))) {
+    void response.body?.cancel();
+    throw UNCHANGED;
   }
+  if (!response.ok) return fail(route, response);
+  const type = response.headers.get("Content-Type") ?? "";
+  if (type.startsWith("text/html")) throw unreadable("it is a web page, such as that of a proxy where you log in");
+  let value: T;
+  try {
+    value = await read(response);
+  } catch (cause) {
+    throw ask?.signal.aborted ? cause : asLoadError(cause);
+  }
+  if (ask) ask.tag = tag;
+  return value;
+}
+
+type Read<T> = (response: Response) => Promise<T>;
+
+/** Asks for a route, and reads the answer. */
+async function load<T>(route: string, query: Query, ask: Ask | undefined, read: Read<T>): Promise<T> {
+  const underWay = route === "index" ? early : null;
+  if (underWay) early = null;
+  const own = new AbortController();
+  const stop = () => own.abort();
+  if (ask?.signal.aborted) stop();
+  ask?.signal.addEventListener("abort", stop);
+  const get = async () => {
+    const response = await (underWay ?? fetch(routeUrl(route, query), { signal: own.signal })).catch((cause) => {
+      if (ask?.signal.aborted) throw cause;
+      throw new LoadError(
+        "Could not reach TensorBoard's server: expected an answer, got none. Check that TensorBoard is still running.",
+        "unreachable",
+      );
+    });
+    return receive(response, route, ask, read);
+  };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const expiry = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new LoadError(`Could not load '${route}': no answer for ${LONGEST_MS / 1000} seconds.`, "unreachable"));
+      stop();
+    }, LONGEST_MS);
+  });
+  try {
+    return await Promise.race([get(), expiry]);
+  } finally {
+    clearTimeout(timer);
+    ask?.signal.removeEventListener("abort", stop);
+  }
+}
+
+function checked<T extends Answer>(answer: T | null): T {
+  if (answer?.schema !== SCHEMA) throw unreadable(`expected schema ${SCHEMA}, got ${answer?.schema}`);
   return answer;
 }
 
@@ -88,24 +121,51 @@ type Route<T> = (query: Query, ask?: Ask) => Promise<T>;
 
 const json =
   <T extends Answer>(route: string): Route<T> =>
-  async (query, ask) =>
-    checked((await (await get(route, query, ask)).json()) as T);
+  (query, ask) =>
+    load(route, query, ask, async (response) => checked((await response.json()) as T | null));
 
-async function containers<H extends Answer>(route: string, query: Query, ask?: Ask): Promise<Container<H>[]> {
-  const all = parseContainers<H>(await (await get(route, query, ask)).arrayBuffer());
-  for (const { header } of all) checked(header);
-  return all;
-}
+const containers = <H extends Answer>(route: string, query: Query, count: number, ask?: Ask): Promise<Container<H>[]> =>
+  load(route, query, ask, async (response) => {
+    const all = parseContainers<H>(await response.arrayBuffer());
+    for (const { header } of all) checked(header);
+    if (all.length !== count) throw unreadable(`expected ${count} parts, got ${all.length}`);
+    return all;
+  });
 
 const binary =
   <H extends Answer>(route: string): Route<Container<H>> =>
   async (query, ask) =>
-    (await containers<H>(route, query, ask))[0];
+    (await containers<H>(route, query, 1, ask))[0];
+
+/** The table of the route "export.csv", to be saved. */
+export const fetchCsv = (query: Query): Promise<Blob> =>
+  load("export.csv", query, undefined, (response) => response.blob());
 
 type Records = Container<RecordsHeader>;
 
 /** By what is asked, the runs of the next request and its answers. */
-const together = new Map<string, { runs: string[]; answers: Promise<Records[]> }>();
+const together = new Map<string, { runs: string[]; answers: Promise<PromiseSettledResult<Records>[]> }>();
+
+/** After each run of a request failed by itself, the route is at fault: for so long no run is asked by itself. */
+const BROKEN_MS = 5_000;
+let brokenUntil = 0;
+
+async function recordsOf(run: string, query: Query): Promise<Records> {
+  return (await containers<RecordsHeader>("records", { ...query, run }, 1))[0];
+}
+
+/** Of each run its records, or why there are none: what is wrong with one run is not to hide the others. */
+async function recordsOfAll(runs: readonly string[], query: Query): Promise<PromiseSettledResult<Records>[]> {
+  const [all] = await Promise.allSettled([
+    containers<RecordsHeader>("records", { ...query, run: runs }, runs.length),
+  ] as const);
+  if (all.status === "fulfilled") return all.value.map((value) => ({ status: "fulfilled", value }));
+  const { loss } = all.reason as LoadError;
+  if (runs.length === 1 || loss === "unreachable" || Date.now() < brokenUntil) return runs.map(() => all);
+  const each = await Promise.allSettled(runs.map((run) => recordsOf(run, query)));
+  if (each.every(({ status }) => status === "rejected")) brokenUntil = Date.now() + BROKEN_MS;
+  return each;
+}
 
 /** Records of a run. Runs that are asked the same at once share a request: each request takes time of a frame. */
 export async function fetchRecords(run: string, query: Query): Promise<Records> {
@@ -113,15 +173,15 @@ export async function fetchRecords(run: string, query: Query): Promise<Records> 
   const send = async (runs: readonly string[]) => {
     await null; // Until all have asked.
     together.delete(key);
-    return containers<RecordsHeader>("records", { ...query, run: runs });
+    return recordsOfAll(runs, query);
   };
   const runs: string[] = [];
   const next = together.get(key) ?? { runs, answers: send(runs) };
   together.set(key, next);
   const place = next.runs.push(run) - 1;
-  // What is wrong with one run is not to hide the others.
-  const answers = await next.answers.catch((cause) => (next.runs.length > 1 ? null : Promise.reject(cause)));
-  return answers ? answers[place] : (await containers<RecordsHeader>("records", { ...query, run }))[0];
+  const answer = (await next.answers)[place];
+  if (answer.status === "rejected") throw answer.reason;
+  return answer.value;
 }
 
 export const fetchIndex = json<IndexAnswer>("index");

@@ -2,8 +2,10 @@
 
 import { createElement } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ABSENT } from "../data/absent";
 import { plural } from "../data/format";
-import { CopyLines, Failure, Guard, Skeleton } from "../parts/widgets";
+import { CopyLines, Failure, Guard, Skeleton, Status } from "../parts/widgets";
+import type { IndexAnswer } from "../server/types";
 import { loading } from "../state/frames";
 import { indexOf } from "../state/runs";
 import { channel, focusRow, page, sideOpen, spoken, theme, view } from "../state/store";
@@ -66,7 +68,7 @@ const LINES = [
 function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: string[] }) {
   return (
     <div class="empty">
-      <h1>No PastNet data yet</h1>
+      <h1>{ABSENT.data}</h1>
       <p>
         This tab shows which channels of a network still learn, which have settled, and which are frozen or pruned, by
         step and by run. Three lines record it while Keras trains:
@@ -101,22 +103,28 @@ function Shown() {
 /** Shown instead of each view. */
 const NoRecords = () => (
   <p class="message">
-    Nothing is recorded yet. The first record is made at the first step and is on disk two seconds later. This page
-    looks for data every 10 seconds.
+    {ABSENT.recorded}. The first record is made at the first step and is on disk two seconds later. This page looks for
+    data every 10 seconds.
   </p>
 );
 
-function Content() {
-  const { value: index, error } = indexOf();
-  if (!index) return error ? <Failure text={error} /> : <FirstLoad />;
+/** What an index that is there leads to. */
+function Indexed({ index }: { index: IndexAnswer }) {
   if (index.runs.length === 0) return <Empty otherRuns={index.other_runs} warnings={index.warnings} />;
   if (index.runs.every((run) => run.records === 0)) return <NoRecords />;
   return (
+    <Guard key={view.value}>
+      <Shown />
+    </Guard>
+  );
+}
+
+function Content() {
+  const answer = indexOf();
+  return (
     <>
-      {error ? <Failure text={error} /> : null}
-      <Guard key={view.value}>
-        <Shown />
-      </Guard>
+      <Status of={[["", answer]]} />
+      {answer.value ? <Indexed index={answer.value} /> : answer.error ? null : <FirstLoad />}
     </>
   );
 }

@@ -17,7 +17,7 @@ type Shown = Pick<View, "caption" | "states">;
 
 /** Controls are of no use on paper. */
 const SKIPPED =
-  ".offscreen, .controls, .button.small, .violation-mark, .zoom-box, .crosshairs, .layer-title .button, select[aria-label^=Order]";
+  ".offscreen, .controls, .button.small, .violation-mark, .zoom-box, .crosshairs, .layer-title .button, .failure .button, .lost button, .old button, select[aria-label^=Order]";
 const MARGIN = 15;
 const LINE = 22;
 /** The lines of the title. */
@@ -194,9 +194,16 @@ function placeLegend(left: number, top: number, width: number, font: Font, shown
   return { marks, bottom: y + LINE };
 }
 
+/** What readers who have only the picture should know: whether all of it was loaded, and is new. */
+function reservation(): string {
+  const has = (selector: string) => document.querySelector(`main ${selector}`) !== null;
+  if (has(".failure") || has(".lost")) return " · in part not loaded";
+  return has(".old") ? " · in part of an earlier time" : "";
+}
+
 /** The two lines above: what is shown, of which runs. */
 function titleMarks(caption: string, { x: left, y: top, width }: Box, font: Font, colors: Theme): Mark[] {
-  const facts = `step ${formatCount(cursor.value)} · settled below ${formatPower(threshold.value)}`;
+  const facts = `step ${formatCount(cursor.value)} · settled below ${formatPower(threshold.value)}${reservation()}`;
   const runs = `Runs: ${shownRuns.value.map(({ name }) => isolated(name)).join(", ")}`;
   const [x, y, room] = [left + MARGIN, top + 20, width - 2 * MARGIN];
   const bold = { ...font, weight: "500", size: 14 };

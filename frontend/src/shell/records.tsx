@@ -82,12 +82,14 @@ function messages(): string[] {
   const lines = [...(indexOf().value?.warnings ?? [])];
   for (const run of listedRuns.value) {
     // The overview has read more than the index: masks and violations.
-    const notes = overviewOf(run.name).value?.header.notes ?? run.notes;
+    const { value: overview, error } = overviewOf(run.name);
+    const notes = overview?.header.notes ?? run.notes;
     const said = [
+      ...(error && !overview ? ["notes of masks and violations aren't loaded."] : []),
       ...notes.map(({ text, count }) => `${text}${count > 1 ? ` (${formatCount(count)} times)` : ""}`),
       ...run.skipped.map(({ name, reason }) => `${name} is not recorded: ${reason}`),
     ];
-    if (livenessOf(run, Date.now() / 1000) === "silent") said.push(SILENT);
+    if (livenessOf(run, indexOf().at / 1000) === "silent") said.push(SILENT);
     if (run.source === "summary") said.push(UNCOUNTED);
     lines.push(...said.map((text) => `${run.name}: ${text}`));
   }

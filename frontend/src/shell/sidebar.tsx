@@ -1,14 +1,25 @@
 /** The side bar: runs, legend, threshold, records, keys. */
 
 import { useEffect, useRef } from "preact/hooks";
+import { ABSENT } from "../data/absent";
 import { formatCount, formatPower, plural } from "../data/format";
 import { agoText, livenessOf } from "../data/live";
-import { Marker, RunName } from "../parts/widgets";
+import { Lost, Marker, OldSign, RunName } from "../parts/widgets";
 import { overviewOf } from "../state/answers";
 import { differs, isBaseline } from "../state/baseline";
 import { begin, finish } from "../state/frames";
 import { showOnly, toggleRun } from "../state/navigate";
-import { draftThreshold, focusedRun, listedRuns, patience, type Run, runs, shownRuns, threshold } from "../state/runs";
+import {
+  draftThreshold,
+  focusedRun,
+  indexOf,
+  listedRuns,
+  patience,
+  type Run,
+  runs,
+  shownRuns,
+  threshold,
+} from "../state/runs";
 import { helpOpen, update, view } from "../state/store";
 import { FilterBox } from "./filterbox";
 import { Legend, MovementScale, VersusScale } from "./legend";
@@ -16,9 +27,10 @@ import { Records } from "./records";
 
 /** How far a run is, and whether it is still recording. */
 function RunDetail({ run }: { run: Run }) {
-  if (run.records === 0) return <span class="sub">no records yet</span>;
+  if (run.records === 0) return <span class="sub">{ABSENT.records}</span>;
   const last = `step ${formatCount(run.last_step ?? 0)}`;
-  const now = Date.now() / 1000;
+  // When the index came: while the server is gone, runs may continue.
+  const now = indexOf().at / 1000;
   const liveness = livenessOf(run, now);
   const live = liveness === "live";
   const silent = liveness === "silent" && `no data for ${agoText(now - run.wall_time![1])}`;
@@ -106,8 +118,10 @@ function RunList() {
         ))}
       </ul>
       {runs.value.length > 2 ? <FilterBox id="run-groups" label="Group seeds, e.g. _s\d+$" field="grouping" /> : null}
-      {listed.length === 0 ? (
-        <p class="side-block sub">No run matches; the filter hides all {formatCount(runs.value.length)}.</p>
+      {listed.length === 0 && runs.value.length > 0 ? (
+        <p class="side-block sub">
+          {ABSENT.run}; the filter hides all {formatCount(runs.value.length)}.
+        </p>
       ) : null}
     </>
   );
@@ -117,8 +131,9 @@ function RunList() {
  * The distribution of Δ of the run in focus, over the slider: the part below the threshold will soon count as settled.
  */
 function Deltas({ run, at }: { run: Run; at: number }) {
-  const deltas = overviewOf(run.name).value?.header.deltas;
-  if (!deltas) return <div class="deltas" />;
+  const { value, error } = overviewOf(run.name);
+  const deltas = value?.header.deltas;
+  if (!deltas) return <div class="deltas">{error ? <Lost why={error} /> : null}</div>;
   const { from, to, counts } = deltas;
   const most = Math.max(1, ...counts);
   const below = ((Math.log10(at) - from) / (to - from)) * counts.length;
@@ -155,6 +170,7 @@ function Threshold() {
         <label for="threshold">Settled below</label>
         <span class="sub">
           Δ &lt; {formatPower(at)} for {patience.value} records
+          <OldSign of={[focusedRun.value && overviewOf(focusedRun.value.name)]} />
         </span>
       </h2>
       {focusedRun.value ? <Deltas run={focusedRun.value} at={at} /> : null}

@@ -6,9 +6,11 @@ import { formatCount } from "../data/format";
 import { toPairs, VIEW_NAMES, type ViewName } from "../data/urlstate";
 import { copyImage, copyText, hashUrl, saveAs } from "../host";
 import { Button, Icon, Switch } from "../parts/widgets";
+import { asLoadError } from "../server/errors";
 import { cellsOf } from "../state/answers";
 import { baselineRun, canDiffer, differs, toggleVersus } from "../state/baseline";
 import { cursor } from "../state/cursor";
+import { begin, finish } from "../state/frames";
 import { showView } from "../state/navigate";
 import { zoomedRows } from "../state/rows";
 import { activeLayer, activeRun, shownRuns } from "../state/runs";
@@ -51,10 +53,37 @@ async function copyPicture(): Promise<void> {
   spoken.value = worked ? "Picture copied" : "Copying is not allowed here. Save the PNG instead.";
 }
 
-function saveFile({ name, source }: CsvFile): void {
-  const content = source();
-  const file = typeof content === "string" ? new Blob([content], { type: "text/csv" }) : content.href;
-  saveAs(file, `${fileName("pastnet", ...name)}.csv`);
+/** The file that couldn't be loaded last, and why. */
+const unsaved = signal<{ file: CsvFile; why: string } | null>(null);
+
+async function saveFile(file: CsvFile): Promise<void> {
+  unsaved.value = null;
+  begin();
+  try {
+    const content = await file.source();
+    const blob = typeof content === "string" ? new Blob([content], { type: "text/csv" }) : content;
+    saveAs(blob, `${fileName("pastnet", ...file.name)}.csv`);
+  } catch (cause) {
+    unsaved.value = { file, why: asLoadError(cause).message };
+  }
+  finish();
+}
+
+/** Below the button: which file wasn't saved. */
+function Unsaved() {
+  if (!unsaved.value) return null;
+  const { file, why } = unsaved.value;
+  return (
+    <div class="menu unsaved" role="alert">
+      <p>
+        <bdi>{file.title}</bdi>: not saved. {why}
+      </p>
+      <div>
+        <Button onClick={() => void saveFile(file)}>Retry</Button>{" "}
+        <Button onClick={() => (unsaved.value = null)}>Close</Button>
+      </div>
+    </div>
+  );
 }
 
 function Menu() {
@@ -77,7 +106,7 @@ function Menu() {
     ["PNG of the picture", () => savePicture("png")],
     ["SVG of the picture", () => savePicture("svg")],
     ["Copy the picture", copyPicture],
-    ...(shownView()?.files() ?? []).map((file): [string, () => void] => [file.title, () => saveFile(file)]),
+    ...(shownView()?.files() ?? []).map((file): [string, () => unknown] => [file.title, () => saveFile(file)]),
   ];
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any of its buttons
@@ -98,10 +127,14 @@ function Menu() {
         class="button"
         aria-expanded={menuOpen.value}
         disabled={shownRuns.value.length === 0}
-        onClick={() => (menuOpen.value = !menuOpen.value)}
+        onClick={() => {
+          unsaved.value = null;
+          menuOpen.value = !menuOpen.value;
+        }}
       >
         <Icon name="download" /> <span class="word">Download</span>
       </button>
+      <Unsaved />
       {menuOpen.value ? (
         <div class="menu" role="group" aria-label="Download">
           {items.map(([title, action]) => (

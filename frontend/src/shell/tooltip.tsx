@@ -1,5 +1,6 @@
 /** The figures at the pointer. */
 
+import { ABSENT } from "../data/absent";
 import { type Cells, cellAt, figuresAt as layerFiguresAt } from "../data/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../data/format";
 import { durationText } from "../data/live";
@@ -12,9 +13,10 @@ import { useSize } from "../parts/canvas";
 import { Icon, Marker, movedTo } from "../parts/widgets";
 import { stepsText } from "../parts/words";
 import { cellsOf, drawnOf } from "../state/answers";
-import { awaited, figuresAt, wallTimeAt } from "../state/at";
+import { blockAt, figuresAt, wallTimeAt } from "../state/at";
 import { baseCell, baselineDiff, baseOf, sameOrigin } from "../state/baseline";
 import { tipped } from "../state/followers";
+import { insteadText } from "../state/resource";
 import { rows } from "../state/rows";
 import { activeLayer, layerIn, listed, type Run, runs } from "../state/runs";
 import { type Hover, hover, measure } from "../state/store";
@@ -133,7 +135,7 @@ function RowTip({ at, run }: { at: Hover; run: Run }) {
       {figures ? (
         <Shares figures={figures} />
       ) : (
-        <p>{!has ? "This run has no such layer." : awaited(run, at.step) ? "…" : "No record yet at this step."}</p>
+        <p>{has ? insteadText(blockAt(run, at.step), ABSENT.recordHere) : `This run has ${ABSENT.layerIn}.`}</p>
       )}
     </>
   );
@@ -149,12 +151,15 @@ function withWeights(figures: Figures | null, run: Run, layer: string): Figures 
 
 /** All channels of the layer. */
 function ColumnTip({ step, run, layer, cells }: { step: number; run: Run; layer: string; cells: Cells }) {
-  const figures = withWeights(layerFiguresAt(cells, step), run, layer);
+  const own = layerFiguresAt(cells, step);
+  const exact = own && blockAt(run, own.step);
+  const figures = withWeights(own, run, layer);
   return (
     <>
       <Head title="All channels" run={run} text={figures ? ` · ${stepsText(figures)}` : ""} />
       <p class="tip-run">{drawnText(step, run)}</p>
-      {figures ? <Shares figures={figures} /> : <p>No record yet at this step.</p>}
+      {figures ? <Shares figures={figures} /> : <p>{ABSENT.recordHere}.</p>}
+      {figures && exact && !exact.value ? <p class="tip-run">pruned weights: {insteadText(exact)}</p> : null}
     </>
   );
 }
@@ -167,7 +172,7 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
   if (channel === null) return <ColumnTip step={step} run={run} layer={layer.id} cells={cells} />;
   const cell = cellAt(cells, channel, step);
   const title = `Channel ${channel}`;
-  if (!cell) return <Head title={title} run={run} text=" · no record yet" />;
+  if (!cell) return <Head title={title} run={run} text={` · ${ABSENT.record}`} />;
   const { record, state, delta } = cell;
   const base = baseOf(run);
   const theirs = base && sameOrigin(run, base) ? baseCell(base, layer.id, channel, step) : null;

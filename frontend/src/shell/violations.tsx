@@ -1,9 +1,10 @@
 /** The list of a run's violations: which held weights moved, since when, how far and why. */
 
 import { signal } from "@preact/signals";
+import { ABSENT } from "../data/absent";
 import { formatCount } from "../data/format";
 import { COLUMN_NAMES, COLUMNS, type Column, sortViolations, summaryText } from "../data/violations";
-import { Button, Failure, Icon, Marker, Select, Skeleton } from "../parts/widgets";
+import { Button, Icon, Marker, Select, Waiting } from "../parts/widgets";
 import type { Violation, ViolationsAnswer } from "../server/types";
 import { violationsOf } from "../state/answers";
 import { openListed } from "../state/navigate";
@@ -104,14 +105,18 @@ function Table({ run, answer }: { run: Run; answer: ViolationsAnswer }) {
 }
 
 function Content({ run }: { run: Run }) {
-  const { value, error } = violationsOf(run.name);
-  if (error) return <Failure text={error} />;
-  if (!value) return <Skeleton height={200} />;
-  if (value.violations.length > 0) return <Table run={run} answer={value} />;
+  const answer = violationsOf(run.name);
+  const { value } = answer;
   return (
-    <p class="audit-none">
-      <Icon name="check" /> No violations: all frozen and pruned weights stayed put.
-    </p>
+    <>
+      <Waiting answer={answer} height={200} />
+      {value && value.violations.length > 0 ? <Table run={run} answer={value} /> : null}
+      {value?.violations.length === 0 ? (
+        <p class="audit-none">
+          <Icon name="check" /> {ABSENT.violations}: all frozen and pruned weights stayed put.
+        </p>
+      ) : null}
+    </>
   );
 }
 

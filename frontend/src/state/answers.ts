@@ -52,7 +52,7 @@ function askOverview(run: string, part: Part | null): Resource<Overview> {
 }
 
 /** For a run that no longer exists. */
-const GONE: Resource<Overview> = { value: null, error: null, loading: false };
+const GONE: Resource<Overview> = { value: null, error: null, loading: false, at: 0 };
 
 const overviews = keptByValue((run: string) => computed(() => (runNamed(run) ? askOverview(run, null) : GONE)));
 
@@ -69,13 +69,19 @@ function around(steps: Float64Array, [from, to]: readonly [number, number]): Par
   return { first: steps[first], last: steps[last] };
 }
 
+/** The part that is zoomed to; null where the overview has all its detail: where each column is a record already. */
+function detailOf(name: string): Resource<Overview> | null {
+  const steps = runNamed(name)?.recordSteps;
+  if (!askedZoom.value || !overviewOf(name).value || !steps || steps.length <= overviewColumns.value) return null;
+  return askOverview(name, around(steps, askedZoom.value));
+}
+
 function finest(name: string): Drawn | null {
   const whole = overviewOf(name).value;
   const steps = runNamed(name)?.recordSteps;
-  // Where each column is a record already, there is no more detail.
-  if (!askedZoom.value || !whole || !steps || steps.length <= overviewColumns.value) return whole?.drawn ?? null;
-  const detail = askOverview(name, around(steps, askedZoom.value)).value;
-  if (!detail?.part || detail.header.threshold !== whole.header.threshold) return whole.drawn;
+  const detail = detailOf(name)?.value;
+  if (!whole || !steps || !detail) return whole?.drawn ?? null;
+  if (!detail.part || detail.header.threshold !== whole.header.threshold) return whole.drawn;
   const sighted = around(steps, range.value);
   const fits = detail.part.first <= sighted.first && detail.part.last >= sighted.last;
   return fits ? detail.drawn : whole.drawn;
@@ -159,14 +165,30 @@ export function violationsOf(run: string): Resource<ViolationsAnswer> {
 
 const auditsOf = kept((answer: ViolationsAnswer) => byLayer(answer.violations));
 
+/** The list of a run whose overview knows of violations; null where there are none, and while that isn't loaded. */
+const violationsKnown = (run: string): Resource<ViolationsAnswer> | null =>
+  overviewOf(run).value?.header.violated_channels ? violationsOf(run) : null;
+
+/** Whether a run has violations whose list isn't loaded, and why. */
+export function listLost(run: string): string | null {
+  const answer = violationsKnown(run);
+  return answer && !answer.value ? answer.error : null;
+}
+
+/** What the column of a run is made of, except for its figures. */
+export const columnAnswers = (run: string): (Resource<unknown> | null)[] => [
+  overviewOf(run),
+  detailOf(run),
+  violationsKnown(run),
+];
+
 /**
  * What of some layers was violated in a run, from the audit's list, which is exact; null where nothing was, and while
  * it loads.
  */
 export function violatedIn(run: string, layers: readonly string[]): LayerAudit | null {
   // The list is asked for only where the overview knows of any.
-  if (!overviewOf(run).value?.header.violated_channels) return null;
-  const { value: answer } = violationsOf(run);
+  const answer = violationsKnown(run)?.value ?? null;
   return answer && auditOf(auditsOf(answer), layers);
 }
 

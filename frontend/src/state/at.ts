@@ -6,8 +6,8 @@ import { BLOCK, blockOf } from "./answers";
 import type { Resource } from "./resource";
 import type { Run } from "./runs";
 
-/** The block whose records are in force at a step; null before the first record. */
-function blockAt(run: Run, step: number, th?: number): Resource<RecordBlock> | null {
+/** The block whose records are in force at a step; null before the first record, which the index knows. */
+export function blockAt(run: Run, step: number, th?: number): Resource<RecordBlock> | null {
   const record = lastAtOrBefore(run.recordSteps, step);
   return record < 0 ? null : blockOf(run, Math.floor(record / BLOCK), th);
 }

@@ -7,8 +7,9 @@ import { kept } from "../data/kept";
 import { differenceOf, differenceText, measureName, measureOf, timesText } from "../data/measure";
 import type { Measure, ViewName } from "../data/urlstate";
 import { cellsOf } from "./answers";
-import { figuresAt } from "./at";
+import { blockAt, figuresAt } from "./at";
 import { cursor } from "./cursor";
+import type { Resource } from "./resource";
 import { layerIn, type Run, runs, shownRuns, totalLayers } from "./runs";
 import { baseline, measure, spoken, update, versus, view } from "./store";
 
@@ -51,6 +52,13 @@ export function shownMeasure(run: Run, layers: readonly string[], step: number):
   return isBaseline(run) ? 0 : baselineDiff(run, baselineRun.value, layers, step);
 }
 
+/** The first answer that is lacking for the measure of a run as it is shown; null where all are there. */
+export function lackingAt(run: Run, step: number): Resource<unknown> | null {
+  const base = baseOf(run);
+  const answers = [blockAt(run, step), base && blockAt(base, step)];
+  return answers.find((answer) => answer && !answer.value) ?? null;
+}
+
 /** How far the chosen measure of some layers is from the baseline's at a step. */
 export function baselineDiff(run: Run, base: Run, layers: readonly string[], step: number): number {
   const which = measure.value;
@@ -70,6 +78,8 @@ interface LayerDifference {
   cells: Cells | null;
   /** Why there are none. */
   reason: string | null;
+  /** The baseline's layer, where they are to be computed from it. */
+  asked?: Resource<Cells>;
 }
 
 const differencesOf = kept((own: Cells) => kept((base: Cells) => differenceCells(own, base)));
@@ -81,10 +91,11 @@ export function layerDifference(run: Run, base: Run, layer: string, own: Cells):
     return refuse(`It isn't known whether ${run.name} and ${base.name} started from the same weights`);
   if (run.origin !== base.origin) return refuse(`${run.name} and ${base.name} started from different weights`);
   if (!layerIn(base, layer)) return refuse(`${base.name} has no such layer`);
-  const { value: other, error } = cellsOf(base.name, layer);
-  if (!other) return { cells: null, reason: error };
+  const asked = cellsOf(base.name, layer);
+  const other = asked.value;
+  if (!other) return { cells: null, reason: asked.error && `${base.name} isn't loaded`, asked };
   if (other.channels !== own.channels) return refuse(`The layer of ${base.name} has ${other.channels} channels`);
-  return { cells: differencesOf(own)(other), reason: null };
+  return { cells: differencesOf(own)(other), reason: null, asked };
 }
 
 /**

@@ -3,8 +3,9 @@
 import { computed, signal } from "@preact/signals";
 import { passes } from "../data/names";
 import { VIEW_NAMES } from "../data/urlstate";
-import { FINDING_KINDS, type Finding } from "../server/types";
+import { FINDING_KINDS, type Finding, type FindingsAnswer } from "../server/types";
 import { findingsOf } from "./answers";
+import type { Resource } from "./resource";
 import { layerIn, runNamed, shownRuns } from "./runs";
 import { drill, layerFilter } from "./store";
 
@@ -22,28 +23,38 @@ const COMPARE: Record<FindingOrder, (a: Finding, b: Finding) => number> = {
   kind: (a, b) => NAMES.compare(a.kind, b.kind),
 };
 
+interface Answered {
+  findings: Finding[];
+  /** Runs whose findings are still to come. */
+  waiting: number;
+  /** Whether anything is, the comparison of the runs included. */
+  pending: boolean;
+  /** What they are from. */
+  answers: (readonly [string, Resource<FindingsAnswer>])[];
+}
+
+const isPending = ({ value, error }: Resource<unknown>): boolean => !value && !error;
+
 /** Runs of large logs take seconds each: they come one by one, and at last what compares them. */
-const answered = computed(() => {
+export const answeredFindings = computed<Answered>(() => {
   const names = shownRuns.value.map(({ name }) => name);
   const each = names.map((name) => findingsOf([name]));
   const ready = each.filter(({ value }) => value);
   const whole = names.length > 1 && ready.length === names.length ? findingsOf(names) : null;
-  const error = each.find(({ error }) => error)?.error ?? whole?.error ?? null;
-  if (whole?.value) return { findings: whole.value.findings, waiting: 0, error };
+  if (whole?.value) return { findings: whole.value.findings, waiting: 0, pending: false, answers: [["", whole]] };
   const findings = ready.flatMap(({ value }) => value?.findings ?? []);
   // As the server ranks them.
   findings.sort((a, b) => FINDING_KINDS.indexOf(a.kind) - FINDING_KINDS.indexOf(b.kind));
-  return { findings, waiting: names.length - ready.length, error };
+  const answers = each.map((answer, i) => [names[i], answer] as const);
+  const all = whole ? [...answers, ["the comparison of the runs", whole] as const] : answers;
+  const pending = all.some(([, answer]) => isPending(answer));
+  return { findings, waiting: each.filter(isPending).length, pending, answers: all };
 });
-
-export const findingsError = computed(() => answered.value.error);
-/** Runs whose findings are still to come. */
-export const findingsAwaited = computed(() => answered.value.waiting);
 
 /** Those that pass the filter of layers, each of its run. */
 export const listedFindings = computed<Finding[]>(() => {
   const passing = ({ layers }: Finding) => layers.length === 0 || layers.some((id) => passes(layerFilter.value, id));
-  return answered.value.findings.filter(passing).sort(COMPARE[findingOrder.value]);
+  return answeredFindings.value.findings.filter(passing).sort(COMPARE[findingOrder.value]);
 });
 
 /** What is the same in several runs is one line, unless they are sorted by run. */

@@ -241,10 +241,14 @@ const TOGETHER_MS = 100;
 const awaited = new Map<string, number>();
 const arrived = new Map<() => void, string>();
 
-/** Says that an answer of a kind is on its way; call what it gives when it is no longer. */
+/** Says that an answer of a kind is on its way; call what it gives when it is no longer, or no longer awaited. */
 export function expectAnswer(kind: string): () => void {
   awaited.set(kind, (awaited.get(kind) ?? 0) + 1);
-  return () => void awaited.set(kind, awaited.get(kind)! - 1);
+  let coming = 1;
+  return () => {
+    awaited.set(kind, awaited.get(kind)! - coming);
+    coming = 0;
+  };
 }
 
 /** Calls back in a frame, together with the others. */

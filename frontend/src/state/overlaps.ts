@@ -1,6 +1,7 @@
 /** The two runs that are compared, A and B, and the overlaps that the server counts. */
 
 import { computed } from "@preact/signals";
+import { DASH } from "../data/absent";
 import { formatCount, formatShare } from "../data/format";
 import { choosePair, formatOverlap, type LayerOverlaps, numbersText, pairOf, readLayerOverlaps } from "../data/overlap";
 import type { Unit } from "../data/urlstate";
@@ -9,7 +10,7 @@ import { type Ask, fetchOverlap, fetchOverlapLayers } from "../server/fetch";
 import type { LayerInfo, OverlapAnswer, OverlapPair } from "../server/types";
 import { sameOrigin } from "./baseline";
 import { cursor } from "./cursor";
-import { type Resource, resource } from "./resource";
+import { insteadText, type Resource, resource } from "./resource";
 import { layerIn, listedLayers, type Run, shownRuns } from "./runs";
 import { layerId, maskKind, other, page, runName, unit, update, zoom } from "./store";
 
@@ -104,8 +105,8 @@ export function overlapColumnsOf(pair: Pair): Resource<OverlapColumns> {
   ).value;
 }
 
-/** The same exactly at a step; null while it loads. */
-export function layerOverlapsAt(pair: Pair, step: number): LayerOverlaps | null {
+/** The same exactly at a step. */
+export function layerOverlapsAt(pair: Pair, step: number): Resource<LayerOverlaps> {
   const query = { ...asked(pair), at: Math.round(step) };
   return resource(
     `overlap_at ${JSON.stringify(query)}`,
@@ -115,7 +116,7 @@ export function layerOverlapsAt(pair: Pair, step: number): LayerOverlaps | null 
       return readLayerOverlaps(await fetchOverlapLayers(query, ask));
     },
     ({ layers }) => layers.size * 100,
-  ).value.value;
+  ).value;
 }
 
 export interface ComparedLayer {
@@ -142,11 +143,12 @@ export function comparedLayers(pair: Pair, { header }: OverlapColumns): Compared
 export const shareText = (kept: number, elements: number): string =>
   Number.isNaN(kept) ? "–" : formatShare(kept, elements);
 
-/** "0.41 / 0.29", or the shares that are kept where channels can't be matched; "…" while they load. */
-export function overlappedText(overlaps: LayerOverlaps | null, layer: string): string {
-  if (!overlaps) return "…";
+/** "0.41 / 0.29", or the shares that are kept where channels can't be matched. */
+export function overlappedText(answer: Resource<LayerOverlaps>, layer: string): string {
+  const overlaps = answer.value;
+  if (!overlaps) return insteadText(answer);
   const own = overlaps.layers.get(layer);
-  if (!own) return "–";
+  if (!own) return DASH;
   if (overlaps.header.comparable) return `${formatOverlap(own.overlap)} / ${formatOverlap(own.chance)}`;
   return [own.kept, own.otherKept].map((kept) => shareText(kept, own.elements)).join(" | ");
 }

@@ -1,7 +1,9 @@
 import { effect } from "@preact/signals";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { LoadError } from "../server/errors";
 import { type Ask, UNCHANGED } from "../server/fetch";
-import { resource, version } from "./resource";
+import { loading } from "./frames";
+import { resource, retry, version } from "./resource";
 
 const frames: (() => void)[] = [];
 const turn = () => new Promise((resolve) => setTimeout(resolve));
@@ -141,40 +143,102 @@ describe("resources", () => {
     one.close();
   });
 
-  it("ask a server that went away for its index alone, and seldom", async () => {
-    const asked: string[] = [];
-    let gone = false;
-    const loader = (name: string) => async () => {
-      asked.push(name);
-      // It goes while ten runs are asked for.
-      gone ||= asked.length === 5;
-      if (gone) throw new Error("gone");
-      return name;
-    };
-    const draw = async () => {
+  /** Lets answers come and frames pass, then so many seconds. */
+  const pass = async (seconds: number) => {
+    for (let second = 0; second <= seconds; second++) {
       for (let turns = 0; turns < 20; turns++) {
         await Promise.resolve();
         for (const one of frames.splice(0)) one();
       }
+      if (second < seconds) await vi.advanceTimersByTimeAsync(1000);
+    }
+  };
+
+  /** A server that is good, gone, or says that it failed; what it was asked. */
+  function fickle() {
+    const asked: string[] = [];
+    const state = { loss: null as "unreachable" | "unknown" | "failed" | null };
+    const loader = (name: string) => async () => {
+      asked.push(name);
+      if (state.loss !== null && (name === "index" ? state.loss === "unreachable" : true))
+        throw new LoadError("lost", state.loss);
+      return name;
     };
+    return { asked, state, loader };
+  }
+
+  it("ask a server that went away for its index alone, and seldom", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { asked, state, loader } = fickle();
+    const runs = Array.from({ length: 10 }, (_, i) => `e${i}`);
     version.value++;
     const open = [show("index", "", loader("index"))];
-    await draw();
-    const runs = Array.from({ length: 10 }, (_, i) => `e${i}`);
+    await pass(0);
     open.push(...runs.map((key, i) => show(key, "", loader(key), i > 5)));
-    await draw();
-    expect(asked).toEqual(["index", ...runs]);
+    await pass(0);
+    expect(asked.splice(0)).toEqual(["index", ...runs]);
+    state.loss = "unreachable";
     version.value++; // TensorBoard is reloaded
-    for (let second = 0; second < 241; second++) {
-      await draw();
-      await vi.advanceTimersByTimeAsync(1000);
-    }
-    expect(asked.slice(11)).toEqual(Array(17).fill("index"));
-    gone = false;
-    await vi.advanceTimersByTimeAsync(15_000);
-    await draw();
-    expect(asked.slice(28)).toEqual(["index", ...runs]);
+    await pass(241);
+    // After 0, 5, 15, 35, 75, 135 and 195 seconds.
+    expect(asked.splice(0)).toEqual(Array(7).fill("index"));
+    state.loss = null;
+    await pass(60);
+    expect(asked).toEqual(["index", ...runs]);
+    vi.useRealTimers();
+    for (const one of open) one.close();
+  });
+
+  it.each(["failed", "unknown"] as const)(
+    "keep what was known, and ask again for what %s after growing pauses",
+    async (loss) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+      const { asked, state, loader } = fickle();
+      const [key, known] = [`new ${loss}`, `known ${loss}`];
+      const read = (name: string) => resource(name, String(state.loss === null), loader(name)).peek();
+      version.value++;
+      const index = show("index", "", loader("index"));
+      await pass(0);
+      const first = show(known, "true", loader(known));
+      await pass(0);
+      const at = read(known).at;
+      expect(read(known)).toEqual({ value: known, error: null, loading: false, at: Date.now() });
+      first.close();
+      await pass(1);
+      state.loss = loss;
+      const open = [show(known, "false", loader(known)), show(key, "false", loader(key))];
+      await pass(0);
+      asked.length = 0;
+      expect(read(known)).toEqual({ value: known, error: "lost", loading: false, at });
+      expect(read(key)).toMatchObject({ value: null, error: "lost" });
+      await pass(200);
+      expect(asked.filter((name) => name === key)).toHaveLength(6); // after 5, 15, 35, 75, 135, 195 seconds
+      expect(asked.filter((name) => name === "index")).toHaveLength(loss === "unknown" ? 6 : 0);
+      state.loss = null;
+      retry();
+      await pass(0);
+      expect([key, known].map((name) => resource(name, "false", loader(name)).peek().error)).toEqual([null, null]);
+      vi.useRealTimers();
+      for (const one of [index, ...open]) one.close();
+    },
+  );
+
+  it("say that an answer is late, hold nothing up meanwhile, and show it when it comes", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { asked, loader, answer } = server();
+    const keys = ["f1", "f2", "f3", "f4"];
+    const open = keys.map((key) => show(key, "", loader(key), true));
+    await pass(9);
+    const read = (key: string) => resource(key, "", loader(key), () => 1, true).peek();
+    expect(asked).toEqual(keys.slice(0, 2));
+    expect(read("f1")).toMatchObject({ value: null, error: null, loading: true });
+    await pass(2);
+    expect(asked).toEqual(keys);
+    expect(read("f1").error).toContain("hasn't answered yet");
+    for (const key of keys) answer(key);
+    await pass(1);
+    expect(keys.map(read)).toMatchObject(keys.map((key) => ({ value: key, error: null, loading: false })));
+    expect(loading.value).toBe(false);
     vi.useRealTimers();
     for (const one of open) one.close();
   });

@@ -46,6 +46,7 @@ beforeEach(() => {
     value: name === "other" ? theirs : cells(MOVING, MOVING),
     error: null,
     loading: false,
+    at: 0,
   }));
 });
 
@@ -76,9 +77,9 @@ it.each([
 
 it("keeps its own order while that of the other isn't there, or is of other channels", () => {
   set(rowsOf, "other");
-  vi.mocked(cellsOf).mockReturnValue({ value: null, error: null, loading: true });
+  vi.mocked(cellsOf).mockReturnValue({ value: null, error: null, loading: true, at: 0 });
   expect([...allRows(own, "a", mine)]).toEqual([1, 2, 0]);
-  vi.mocked(cellsOf).mockReturnValue({ value: cells(MOVING, FROZEN), error: null, loading: false });
+  vi.mocked(cellsOf).mockReturnValue({ value: cells(MOVING, FROZEN), error: null, loading: false, at: 0 });
   expect([...allRows(own, "a", mine)]).toEqual([1, 2, 0]);
 });
 

@@ -1,7 +1,7 @@
 /** What a view is to the frame around it. `views/index.ts` has one of each name: the compiler misses none. */
 
 import type { ComponentType } from "preact";
-import { routeUrl } from "../server/fetch";
+import { fetchCsv } from "../server/fetch";
 import { type Run, threshold } from "../state/runs";
 import { variableId } from "../state/store";
 
@@ -9,8 +9,8 @@ export interface CsvFile {
   title: string;
   /** Of the file, without its ending: its parts, of which long ones are cut. */
   name: readonly string[];
-  /** The text, or the address of the route that has it. */
-  source: () => string | URL;
+  /** The text, or what the route answers. */
+  source: () => string | Promise<Blob>;
 }
 
 export interface View {
@@ -50,14 +50,12 @@ export interface RegisteredView {
   load: () => Promise<View>;
 }
 
-const exported = (query: Record<string, string | number | null>): URL => new URL(routeUrl("export.csv", query));
-
 /** Files that the server writes: of each run all layers, or one of them. */
 export const runFiles = (runs: readonly Run[], layer: string | null): CsvFile[] =>
   runs.map(({ name }) => ({
     title: `CSV of ${name}, ${layer === null ? "all layers" : "this layer"}`,
     name: [name, ...(layer === null ? [] : [layer])],
-    source: () => exported({ run: name, layer, variable: layer && variableId.peek(), th: threshold.peek() }),
+    source: () => fetchCsv({ run: name, layer, variable: layer && variableId.peek(), th: threshold.peek() }),
   }));
 
 /** Of each run how far its outputs moved. */
@@ -65,5 +63,5 @@ export const functionFiles = (runs: readonly Run[]): CsvFile[] =>
   runs.map(({ name }) => ({
     title: `CSV of ${name}, changes of outputs`,
     name: [name],
-    source: () => exported({ run: name, function: 1 }),
+    source: () => fetchCsv({ run: name, function: 1 }),
   }));

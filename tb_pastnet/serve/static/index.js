@@ -1,1 +1,1 @@
-import("./page-HAYOUJ6I.js");import("./chunk-RRQMWJ6B.js");import("./chunk-GHQEINCT.js");import("./chunk-PS4DEGFU.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-HAYOUJ6I.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-7RHTKGFI.js");import("./chunk-DUKZQZDE.js");import("./chunk-BFNK45YF.js");import("./chunk-EIPMFL2R.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-7RHTKGFI.js");async function t(){(await n).show(e)}export{t as render};

@@ -82,7 +82,7 @@ function CompareView() {
 
 /** What the view shows, as far as its data is there. */
 function overlapFiles(pair: Pair): CsvFile[] {
-  const [answer, overlaps] = [overlapOf().value, layerOverlapsAt(pair, cursor.value)];
+  const [answer, overlaps] = [overlapOf().value, layerOverlapsAt(pair, cursor.value).value];
   const pairs = ({ runs, pairs, step, unit, mask }: OverlapAnswer) =>
     pairs.map(({ a, b, ...rest }) => ({ run: runs[a].name, other: runs[b].name, step, unit, mask, ...rest }));
   const layers = ({ step, layers }: LayerOverlaps) =>

@@ -1,12 +1,13 @@
 /** Overlap of the chosen pair by layer and step; of runs without a common origin, the shares that each keeps. */
 
+import { ABSENT, DASH } from "../../data/absent";
 import { formatCount } from "../../data/format";
 import { formatOverlap, setText, shareTitle } from "../../data/overlap";
 import type { OverlapColumns } from "../../draw/difference";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
 import { Plot, type Target } from "../../parts/plot";
-import { DataTable, Marker, TableButton, Waiting } from "../../parts/widgets";
+import { DataTable, Marker, Status, TableButton, Waiting } from "../../parts/widgets";
 import { recordStep } from "../../state/at";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
@@ -20,6 +21,7 @@ import {
   type Pair,
   pairLayer,
 } from "../../state/overlaps";
+import { insteadText } from "../../state/resource";
 import { layerFilter, tables, update } from "../../state/store";
 
 /** Of the width. */
@@ -27,7 +29,7 @@ const NAMES = 0.36;
 const NUMBERS = 104;
 const AXIS = 24;
 
-const countText = (value = Number.NaN) => (Number.isNaN(value) ? "–" : formatCount(value));
+const countText = (value = Number.NaN) => (Number.isNaN(value) ? DASH : formatCount(value));
 
 type Compared = { drawn: OverlapColumns; pair: Pair; list: ComparedLayer[] };
 /** Rows [first, last) of the list are drawn, each as high as the pitch; `names` and `width` are of names and strips. */
@@ -105,9 +107,10 @@ function Rows({ pair, list, first, last, pitch, names, width }: Drawn) {
 function tipOf({ drawn, pair: [a, b] }: Compared, { layer, reason }: ComparedLayer, step: number): string[] {
   const { comparable, unit, mask } = drawn.header;
   if (reason) return [layer.id, `not compared: ${reason}`];
-  const own = layerOverlapsAt([a, b], step)?.layers.get(layer.id);
+  const answer = layerOverlapsAt([a, b], step);
+  const own = answer.value?.layers.get(layer.id);
   const title = `${setText(unit, mask)}, step ${formatCount(step)}`;
-  if (!own) return [layer.id, title, "…"];
+  if (!own) return [layer.id, title, insteadText(answer, DASH)];
   const kept = [`${a.name}: ${countText(own.kept)}`, `${b.name}: ${countText(own.otherKept)}`];
   const overlap = `overlap ${formatOverlap(own.overlap)}, by chance ${formatOverlap(own.chance)}`;
   const common = comparable ? [`both: ${countText(own.both)}`, overlap] : [];
@@ -170,9 +173,12 @@ function LayersTable({ drawn, pair, list }: Compared) {
       columns={["Layer", "Overlap", "By chance", `In ${a.name}`, `In ${b.name}`, "In both", "Of", "Not compared"]}
       texts={["Layer", "Not compared"]}
       rows={list.map(({ layer, reason }) => {
-        const own = overlaps?.layers.get(layer.id);
-        const ratios = [own?.overlap, own?.chance].map((value) => formatOverlap(value ?? null));
-        const counts = [own?.kept, own?.otherKept, own?.both, own?.elements].map(countText);
+        const own = overlaps.value?.layers.get(layer.id);
+        const instead = insteadText(overlaps, DASH);
+        const ratios = [own?.overlap, own?.chance].map((value) => (own ? formatOverlap(value ?? null) : instead));
+        const counts = [own?.kept, own?.otherKept, own?.both, own?.elements].map((value) =>
+          own ? countText(value) : instead,
+        );
         return [layer.id, ...ratios, ...counts, reason];
       })}
     />
@@ -199,8 +205,11 @@ export function LayersPanel({ pair }: { pair: Pair }) {
         <TableButton panel="laps" what="the layers" />
       </div>
       <Waiting answer={answer} height={260} />
+      {drawn ? <Status of={[["", layerOverlapsAt(pair, numberSteps[1].value)]]} /> : null}
       {drawn && list.length === 0 ? (
-        <p class="message">No layer matches '{layerFilter.value.text}'. Change the filter for layers.</p>
+        <p class="message">
+          {ABSENT.layer} '{layerFilter.value.text}'. Change the filter for layers.
+        </p>
       ) : null}
       {drawn && list.length > 0 ? <Shown drawn={drawn} pair={pair} list={list} /> : null}
     </div>

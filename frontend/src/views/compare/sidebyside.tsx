@@ -1,6 +1,7 @@
 /** A | B | difference of the chosen layer: one order of channels, one zoom, one cursor. */
 
 import { useMemo } from "preact/hooks";
+import { ABSENT, DASH } from "../../data/absent";
 import { type Cell, type Cells, cellAt, figuresAt } from "../../data/cells";
 import { aliveIn, BOTH, differenceCells, NEITHER, ONLY_A, ONLY_B } from "../../data/difference";
 import { formatCount, formatNumber } from "../../data/format";
@@ -12,12 +13,13 @@ import { Axis } from "../../parts/axis";
 import { Sized } from "../../parts/canvas";
 import { CellsCanvas, CellsPlot } from "../../parts/cellsplot";
 import { CellControls } from "../../parts/controls";
-import { DataTable, Gradient, Marker, RunName, TableButton, Waiting } from "../../parts/widgets";
+import { DataTable, Gradient, Lost, Marker, RunName, Status, TableButton, Waiting } from "../../parts/widgets";
 import { cellsOf, layerCells } from "../../state/answers";
 import { sameOrigin } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { layerOverlapsAt, type Pair, pairLayer, shareText } from "../../state/overlaps";
+import { insteadText, NOT_LOADED } from "../../state/resource";
 import { drawnRows, ordered } from "../../state/rows";
 import { layerIn } from "../../state/runs";
 import { maskKind, mode, order, tables, theme } from "../../state/store";
@@ -43,7 +45,7 @@ const maskWords = () => (maskKind.value === "kept" ? ["remaining", "pruned"] : [
 /** "94 of 256 remaining" */
 function aliveText(cells: Cells, step: number): string {
   const figures = figuresAt(cells, step);
-  if (!figures) return "no record yet";
+  if (!figures) return ABSENT.record;
   const held = figures.counts[PRUNED] + (maskKind.value === "kept" ? 0 : figures.counts[FROZEN]);
   return `${formatCount(cells.channels - held)} of ${formatCount(cells.channels)} ${maskWords()[0]}`;
 }
@@ -51,7 +53,7 @@ function aliveText(cells: Cells, step: number): string {
 const cellText = (cell: Cell | null): string =>
   cell
     ? `${STATE_NAMES[cell.state]}, Δ ${formatNumber(cell.delta)}${cell.violated ? ", violated" : ""}`
-    : "no record yet";
+    : ABSENT.record;
 
 interface SideProps {
   sides: Sides;
@@ -104,7 +106,7 @@ function Side({ side, ...props }: SideProps & { side: 0 | 1 }) {
       {layerIn(run, layer) ? (
         <Waiting answer={cellsOf(run.name, layer)} height={props.height} />
       ) : (
-        <p class="message">This run has no such layer.</p>
+        <p class="message">This run has {ABSENT.layerIn}.</p>
       )}
       <Heat
         side={side}
@@ -128,7 +130,8 @@ function classesAt({ pair: [a, b], cells: [first, second] }: Sides, step: number
 
 function ThirdSide(props: SideProps) {
   const { layer, pair, cells, rows, moves } = props.sides;
-  const overlaps = layerOverlapsAt(pair, numberSteps[1].value);
+  const answer = layerOverlapsAt(pair, numberSteps[1].value);
+  const overlaps = answer.value;
   const own = overlaps?.layers.get(layer) ?? null;
   const what = moves ? "Δ: B − A" : "Difference";
   const legend = moves
@@ -142,6 +145,7 @@ function ThirdSide(props: SideProps) {
           {own && overlaps?.header.comparable
             ? `IoU ${formatOverlap(own.overlap)} · by chance ${formatOverlap(own.chance)}`
             : ""}
+          {!overlaps && answer.error ? <Lost why={answer.error} what={`IoU ${NOT_LOADED}`} /> : null}
         </span>
       </div>
       {cells[THIRD] && rows[THIRD].length > 0 ? (
@@ -223,18 +227,29 @@ function SidesTable({ layer, pair, cells, rows }: Sides) {
   const step = cursor.value;
   const [a, b] = pair.map((run) => run.name);
   const states = [`State in ${a}`, `State in ${b}`];
+  const answers = pair.map((run) => (layerIn(run, layer) ? cellsOf(run.name, layer) : null));
   return (
-    <DataTable
-      caption={`Channels of ${layer} at step ${formatCount(step)}`}
-      columns={["Channel", ...states, `Δ in ${a}`, `Δ in ${b}`, "B vs A"]}
-      texts={["Channel", ...states]}
-      rows={Array.from(rows[cells[0] ? 0 : 1], (c) => {
-        const [own, other] = [cells[0], cells[1]].map((side) => side && cellAt(side, c, step));
-        const times = own && other ? timesText(Math.log10(other.delta / own.delta)) : "–";
-        const names = [own, other].map((cell) => (cell ? STATE_NAMES[cell.state] : "–"));
-        return [c, ...names, formatNumber(own?.delta), formatNumber(other?.delta), times];
-      })}
-    />
+    <>
+      <Status of={pair.map((run, i) => [run.name, answers[i]])} />
+      <DataTable
+        caption={`Channels of ${layer} at step ${formatCount(step)}`}
+        columns={["Channel", ...states, `Δ in ${a}`, `Δ in ${b}`, "B vs A"]}
+        texts={["Channel", ...states]}
+        rows={Array.from(rows[cells[0] ? 0 : 1], (c) => {
+          const [own, other] = [cells[0], cells[1]].map((side) => side && cellAt(side, c, step));
+          const lacking = answers.find((answer) => answer && !answer.value) ?? null;
+          const times = own && other ? timesText(Math.log10(other.delta / own.delta)) : insteadText(lacking, DASH);
+          const textsOf = (text: (cell: Cell) => string) =>
+            [own, other].map((cell, i) => (cell ? text(cell) : insteadText(answers[i], DASH)));
+          return [
+            c,
+            ...textsOf(({ state }) => STATE_NAMES[state]),
+            ...textsOf(({ delta }) => formatNumber(delta)),
+            times,
+          ];
+        })}
+      />
+    </>
   );
 }
 
@@ -276,7 +291,7 @@ function Pictures(sides: Sides) {
 export function SidePanel({ pair }: { pair: Pair }) {
   const sides = useSides(pair);
   const Shown = tables.value.has("sides") ? SidesTable : Pictures;
-  if (!sides) return <p class="message">No layer to compare. Change the filter for layers.</p>;
+  if (!sides) return <p class="message">{ABSENT.layer}. Change the filter for layers.</p>;
   return (
     <>
       <div class="panel-line">

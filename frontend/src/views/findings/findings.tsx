@@ -1,14 +1,14 @@
 /** The Findings view: what the runs did, each finding with a link to the picture that shows it. */
 
+import { ABSENT } from "../../data/absent";
 import { formatCount, plural } from "../../data/format";
 import { toCsv } from "../../data/overlap";
-import { Failure, Marker, Select, Skeleton } from "../../parts/widgets";
+import { Marker, Select, Skeleton, Status } from "../../parts/widgets";
 import type { Finding } from "../../server/types";
 import {
+  answeredFindings,
   FINDING_ORDERS,
   findingOrder,
-  findingsAwaited,
-  findingsError,
   listedFindings,
   openFinding,
   shownFindings,
@@ -49,20 +49,24 @@ function Line({ finding, place }: { finding: Finding & { runs: string[] }; place
   );
 }
 
+/** Why there is nothing to list. */
+function emptyText(): string {
+  if (shownRuns.value.length === 0) return `${ABSENT.runs}. Tick a run on the left.`;
+  if (answeredFindings.value.findings.length > 0) return `${ABSENT.finding}. Change the filter for layers.`;
+  return `${ABSENT.findings}: no layer is frozen, pruned, settled or stalled, and no record is missing.`;
+}
+
 function FindingsView() {
   const list = shownFindings.value;
-  const awaited = findingsAwaited.value;
-  const message =
-    shownRuns.value.length === 0
-      ? "No runs selected. Tick a run on the left."
-      : "Nothing to report: no layer is frozen, pruned, settled or stalled, and no record is missing.";
+  const { waiting, pending, answers } = answeredFindings.value;
+  const lost = answers.filter(([, { value }]) => !value).length;
   return (
     <section class="panel findings" aria-label="Findings: what the runs did">
       <div class="panel-line">
         <h1>What happened?</h1>
         <span class="sub">
           {list.length > 0 ? plural(listedFindings.value.length, "finding") : ""}
-          {awaited > 0 ? ` · reading ${plural(awaited, "more run")}…` : ""}
+          {waiting > 0 ? ` · reading ${plural(waiting, "more run")}…` : ""}
         </span>
         <div class="spring" />
         <Select
@@ -74,9 +78,9 @@ function FindingsView() {
           }}
         />
       </div>
-      {findingsError.value ? <Failure text={findingsError.value} /> : null}
-      {awaited > 0 && list.length === 0 ? <Skeleton height={320} /> : null}
-      {awaited === 0 && list.length === 0 ? <p class="message">{message}</p> : null}
+      <Status of={answers} />
+      {pending && list.length === 0 ? <Skeleton height={320} /> : null}
+      {lost === 0 && list.length === 0 ? <p class="message">{emptyText()}</p> : null}
       <ol class="finding-list">
         {list.map((finding, place) => (
           <Line key={`${finding.runs[0]} ${finding.kind} ${finding.text}`} finding={finding} place={place} />
@@ -116,6 +120,8 @@ export const findings: View = {
     if (listedFindings.value.length === 0) return [];
     const lines = () =>
       listedFindings.value.map(({ link: _link, layers, ...rest }) => ({ ...rest, layers: layers.join(" ") }));
-    return [{ title: "CSV of the findings", name: ["findings"], source: () => toCsv(lines()) }];
+    const lost = answeredFindings.value.answers.filter(([, { value }]) => !value).length;
+    const title = `CSV of the findings${lost > 0 ? ", as far as they are loaded" : ""}`;
+    return [{ title, name: ["findings"], source: () => toCsv(lines()) }];
   },
 };

@@ -1,10 +1,11 @@
 /** The Function view: did the function change, and where? Past network against current one, on the same probe. */
 
+import { ABSENT } from "../../data/absent";
 import { formatCount, plural } from "../../data/format";
 import { CHANGE_TITLES, probeText } from "../../data/function";
 import { FROZEN, PRUNED, SETTLED } from "../../data/states";
 import { mergeSteps } from "../../data/steps";
-import { CopyLines, Failure, Notes, RunLabel, Skeleton, Switch } from "../../parts/widgets";
+import { CopyLines, Notes, RunLabel, Skeleton, Status, Switch } from "../../parts/widgets";
 import { pastsText, pastText } from "../../parts/words";
 import { cursor } from "../../state/cursor";
 import { openLayer, stepRun } from "../../state/navigate";
@@ -59,11 +60,11 @@ function How() {
 /** Shown instead of the view when no shown run has a probe. */
 function NoProbe() {
   if (shownRuns.value.length === 0) {
-    return <p class="message">No runs selected. Tick a run on the left, or change the filter for runs.</p>;
+    return <p class="message">{ABSENT.runs}. Tick a run on the left, or change the filter for runs.</p>;
   }
   return (
     <div class="empty">
-      <h1>No probe was recorded</h1>
+      <h1>{ABSENT.probe}</h1>
       <p>
         This view shows how far the outputs of the network and of each layer moved, from the past network to the current
         one, on the same batch.
@@ -136,14 +137,12 @@ function FunctionView() {
   const entry = activeProbed.value;
   const own = activePlace.value;
   if (probedRuns.value.length === 0) return <NoProbe />;
-  const answers = probedRuns.value.map((run) => functionOf(run.name));
-  const errors = [...new Set(answers.map(({ error }) => error))].filter((error) => error !== null);
+  const answers = probedRuns.value.map((run) => [run.name, functionOf(run.name)] as const);
+  const pending = answers.some(([, { value, error }]) => !value && !error);
   return (
     <div class="fn-view">
       <Title />
-      {errors.map((error) => (
-        <Failure key={error} text={error} />
-      ))}
+      <Status of={answers} />
       {entry && own ? (
         <div class="fn-columns">
           <div>
@@ -155,10 +154,10 @@ function FunctionView() {
             <FunctionProbe entry={entry} />
           </div>
         </div>
-      ) : answers.some(({ value, error }) => !value && !error) ? (
+      ) : pending ? (
         <Skeleton height={420} />
-      ) : errors.length === 0 ? (
-        <p class="message">No probe records yet. They appear once the recorder first writes to disk.</p>
+      ) : answers.every(([, { value }]) => value) ? (
+        <p class="message">{ABSENT.probed}. They appear once the recorder first writes to disk.</p>
       ) : null}
     </div>
   );

@@ -1,13 +1,15 @@
 /** A place of the Function view in words, and the panels that show places. */
 
 import type { ComponentChildren } from "preact";
+import { ABSENT } from "../../data/absent";
 import { formatCount, formatNumber } from "../../data/format";
 import { CHANGE_TITLES, changeAt, formatChange, probedAt } from "../../data/function";
 import { CHANGES } from "../../data/urlstate";
 import { TableButton } from "../../parts/widgets";
 import { sharesText, stepsText } from "../../parts/words";
-import { figuresAt } from "../../state/at";
+import { blockAt, figuresAt } from "../../state/at";
 import { activeChange, activePlace, layerOfPlace, type Probed, type Spot } from "../../state/probed";
+import { insteadText } from "../../state/resource";
 import { tables } from "../../state/store";
 
 export const placeText = (own: Spot): string => (own.kind === "layer" ? own.name : `${own.kind} ${own.name}`);
@@ -29,16 +31,19 @@ export function placeTip(entry: Probed, own: Spot, step: number): string[] {
   const { run, series } = entry;
   const record = probedAt(series, step);
   const layer = layerOfPlace(own);
-  const figures = record < 0 || layer === null ? null : figuresAt(run, [layer], series.steps[record]);
+  const answer = record < 0 || layer === null ? null : blockAt(run, series.steps[record]);
+  const lacking = answer && !answer.value ? answer : null;
+  const figures = answer && layer !== null ? figuresAt(run, [layer], series.steps[record]) : null;
   const where =
     record < 0
-      ? "no record yet"
+      ? ABSENT.record
       : `step ${formatCount(series.steps[record])} against step ${formatCount(series.pastSteps[record])}`;
   const weights = figures && `mean Δ of moving ${formatNumber(figures.meanDelta)}; ${sharesText(figures)}`;
   return [
     placeText(own),
     `${run.name} · ${where}`,
     ...CHANGES.map((change) => `${CHANGE_TITLES[change]}: ${valueText(entry, own, step, change)}`),
+    ...(lacking ? [`Weights: ${insteadText(lacking)}`] : []),
     ...(figures ? [`Weights at ${stepsText(figures)}: ${weights}`] : []),
   ];
 }

@@ -1,6 +1,7 @@
 /** Weight change against output change of the chosen run's layers at the cursor. */
 
-import { formatCount, formatNumber, formatPower } from "../../data/format";
+import { ABSENT } from "../../data/absent";
+import { formatCount, formatNumber, formatPower, plural } from "../../data/format";
 import {
   type ChangeAxis,
   changeAxis,
@@ -25,11 +26,13 @@ import {
 import { pageTextWidth } from "../../draw/text";
 import { Canvas, inPixels, Sized } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
-import { DataTable, RunLabel, RunName } from "../../parts/widgets";
-import { unsettledAt } from "../../state/at";
+import { DataTable, OldSign, RunLabel, RunName, Status } from "../../parts/widgets";
+import { blockAt, unsettledAt } from "../../state/at";
 import { cursor, readStep } from "../../state/cursor";
+import { numberSteps } from "../../state/followers";
 import { openLayer } from "../../state/navigate";
 import { activePlace, listedPlaces, type Probed } from "../../state/probed";
+import { insteadText, type Resource, WAITING } from "../../state/resource";
 import { hover, theme, update } from "../../state/store";
 import { FunctionPanel, placeTip } from "./place";
 
@@ -49,6 +52,12 @@ const idOf = (move: Move): string => placeKey({ kind: "layer", name: move.layer 
 function movesOf({ run, series }: Probed, step: number): Move[] {
   const layers = listedPlaces.value.filter((own) => own.kind === "layer").map((own) => own.name);
   return movesAt(series, layers, step, (layer, at) => unsettledAt(run, [layer], at));
+}
+
+/** The answer that the weights at the record of the probe in force come from. */
+function weightsAnswer({ run, series }: Probed, step: number): Resource<unknown> | null {
+  const record = probedAt(series, step);
+  return record < 0 ? null : blockAt(run, series.steps[record], 0);
 }
 
 /** The same for all runs and steps: places can be compared; a mean relative delta is 1 at most. */
@@ -116,7 +125,8 @@ function Plot({ entry, width, height }: { entry: Probed; width: number; height: 
     const [best] = [...dots].sort((a, b) => away(a) - away(b));
     return best && away(best) < NEAR ? best : null;
   };
-  const words = dots.slice(0, 3).map(moveText).join("; ") || "no record";
+  const words =
+    dots.slice(0, 3).map(moveText).join("; ") || insteadText(weightsAnswer(entry, readStep.value), ABSENT.record);
   return (
     <>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the whole page do the same */}
@@ -140,7 +150,7 @@ function Plot({ entry, width, height }: { entry: Probed; width: number; height: 
         }}
       >
         <Canvas
-          label={`${entry.run.name}, weights and outputs of ${formatCount(dots.length)} layers at step ${formatCount(cursor.value)}: ${words}`}
+          label={`${entry.run.name}, weights and outputs of ${dots.length > 0 ? plural(dots.length, "layer") : "layers"} at step ${formatCount(cursor.value)}: ${words}`}
           width={width}
           height={height}
           inputs={[entry, listedPlaces.value, record, dots.length, chosen, theme.value]}
@@ -184,7 +194,9 @@ const recordedStep = ({ series }: Probed, step: number): number => series.steps[
 /** The chosen layer in words, and the step that its numbers are of. */
 function Readout({ entry }: { entry: Probed }) {
   const step = recordedStep(entry, readStep.value);
-  if (Number.isNaN(step)) return <p>No record yet at this step.</p>;
+  if (Number.isNaN(step)) return <p>{ABSENT.recordHere}.</p>;
+  const answer = weightsAnswer(entry, step);
+  if (answer && !answer.value) return answer.error ? null : <p>{WAITING}</p>;
   const move = movesOf(entry, step).find(isChosen);
   const still = "On the left no weight changed: a frozen layer's output changes only through the layers before it";
   return (
@@ -194,15 +206,31 @@ function Readout({ entry }: { entry: Probed }) {
   );
 }
 
+function WeightsStatus({ entry }: { entry: Probed }) {
+  const answer = weightsAnswer(entry, numberSteps[1].value);
+  return answer?.value ? null : <Status of={[["", answer]]} />;
+}
+
 export function FunctionScatter({ entry }: { entry: Probed }) {
   return (
     <FunctionPanel
       name="scatter"
       title="Weights and outputs"
-      head={<RunLabel run={entry.run} />}
-      table={() => <ScatterTable entry={entry} />}
+      head={
+        <>
+          <RunLabel run={entry.run} />
+          <OldSign of={[weightsAnswer(entry, numberSteps[1].value)]} />
+        </>
+      }
+      table={() => (
+        <>
+          <WeightsStatus entry={entry} />
+          <ScatterTable entry={entry} />
+        </>
+      )}
     >
       <p class="sub">output ‖y − y′‖ / ‖y′‖</p>
+      <WeightsStatus entry={entry} />
       <Sized class="fn-scatter-body" least={LEFT + STILL}>
         {({ width, height }) => <Plot entry={entry} width={width - LEFT} height={height - BOTTOM} />}
       </Sized>

@@ -7,12 +7,13 @@ import { STATE_NAMES } from "../../data/states";
 import { drawCells } from "../../draw/heatmap";
 import { RasterCanvas, useSize } from "../../parts/canvas";
 import { Crosshair, stepPointer } from "../../parts/plot";
-import { Button, Icon, Marker, RunName } from "../../parts/widgets";
-import { layerCells } from "../../state/answers";
+import { Button, Icon, Lost, Marker, RunName } from "../../parts/widgets";
+import { cellsOf, layerCells } from "../../state/answers";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { togglePin } from "../../state/navigate";
-import { type Run, shownRuns } from "../../state/runs";
+import { NOT_LOADED } from "../../state/resource";
+import { layerIn, type Run, shownRuns } from "../../state/runs";
 import { pins, update } from "../../state/store";
 
 const HEIGHT = 14;
@@ -102,11 +103,23 @@ export function AcrossRuns({ layer, channel, run }: { layer: string; channel: nu
       </>
     ),
   }));
+  const lost = shownRuns.value.filter((other) => {
+    const answer = layerIn(other, layer) ? cellsOf(other.name, layer) : null;
+    return answer && !answer.value && answer.error;
+  });
   return (
     <>
       <h3>
         State across runs <span class="sub">channel {channel}</span>
       </h3>
+      {lost.length > 0 ? (
+        <p class="sub">
+          <Lost
+            why={cellsOf(lost[0].name, layer).error ?? ""}
+            what={`${lost.map(({ short }) => short).join(", ")}: ${NOT_LOADED}`}
+          />
+        </p>
+      ) : null}
       <Barcodes class="barcodes" codes={codes} kind="channel" height={20} />
     </>
   );

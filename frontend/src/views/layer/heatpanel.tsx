@@ -1,6 +1,7 @@
 /** Strip, heatmap and "Δ now" of one layer in one run, on one axis of steps. */
 
 import { useMemo } from "preact/hooks";
+import { ABSENT } from "../../data/absent";
 import { type Cells, figuresAt, flagText, recordAt, summarise } from "../../data/cells";
 import { formatCount } from "../../data/format";
 import { toPixel } from "../../data/scale";
@@ -183,7 +184,7 @@ function HeatCanvas({ run, cells, differences, rows, ...size }: HeatProps & Size
   const record = recordAt(cells, cursor.value);
   const label =
     `${run.name}: ${formatCount(rows.length)} channels over ${formatCount(cells.records)} records. ` +
-    `At step ${formatCount(cursor.value)}: ${record < 0 ? "no record" : sharesText(figuresAt(cells, cursor.value))}` +
+    `At step ${formatCount(cursor.value)}: ${record < 0 ? ABSENT.record : sharesText(figuresAt(cells, cursor.value))}` +
     (differences && record >= 0 ? `. Vs ${baselineRun.value?.name}: ${differencesText(differences, record)}` : "");
   return (
     <CellsCanvas

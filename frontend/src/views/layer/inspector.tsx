@@ -1,17 +1,19 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
+import { ABSENT } from "../../data/absent";
 import { type Cells, cellAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
 import { FROZEN, NONFINITE, PRUNED, STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
 import { causeText, elementsText, farText } from "../../data/violations";
-import { Button, DataTable, Failure, Icon, Marker, Notes, Skeleton, TableButton } from "../../parts/widgets";
+import { Button, DataTable, Icon, Marker, Notes, Status, TableButton, Waiting } from "../../parts/widgets";
 import type { ChannelAnswer, Violation } from "../../server/types";
-import { channelOf } from "../../state/answers";
+import { cellsOf, channelOf } from "../../state/answers";
 import { setStep } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { useFollowed } from "../../state/frames";
 import { listViolations } from "../../state/navigate";
+import { insteadText, type Resource } from "../../state/resource";
 import { layerIn, type Run, shownRuns } from "../../state/runs";
 import { channel as selected, tables, update } from "../../state/store";
 import { AcrossRuns, PinButton, Pins } from "./barcodes";
@@ -63,15 +65,18 @@ function ChannelViolations(props: { run: string; answer: ChannelAnswer | null; c
   );
 }
 
-function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cells: Cells; channel: number }) {
+function Metrics({ asked, cells, channel }: { asked: Resource<ChannelAnswer>; cells: Cells; channel: number }) {
+  const answer = asked.value;
+  const instead = answer ? null : insteadText(asked);
   const step = numberSteps[1].value;
   const cell = cellAt(cells, channel, step);
   const i = answer && cell ? lastAtOrBefore(answer.steps, step) : -1;
   const lag = cell ? cells.steps[cell.record] - cells.pastSteps[cell.record] : 0;
   const { elements } = cells.header;
   const moved = summarise(cells).lastMoved[channel];
-  const part = (values?: (number | null)[]) => share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
-  const number = (values?: (number | null)[], record = i) => formatNumber(i >= 0 ? values?.[record] : null);
+  const part = (values?: (number | null)[]) =>
+    instead ?? share(i >= 0 ? values?.[i] : null, elements, answer?.precision);
+  const number = (values?: (number | null)[], record = i) => instead ?? formatNumber(i >= 0 ? values?.[record] : null);
   const nonfinite = answer?.nonfinite[i] ?? 0;
   const of = elements > 0 ? `of ${formatCount(elements)}` : "";
   const metrics = [
@@ -102,7 +107,7 @@ function Metrics({ answer, cells, channel }: { answer: ChannelAnswer | null; cel
 
 function Changes({ answer }: { answer: ChannelAnswer | null }) {
   if (!answer) return null;
-  if (answer.changes.length === 0) return <p class="sub">No state changes.</p>;
+  if (answer.changes.length === 0) return <p class="sub">{ABSENT.changes}.</p>;
   return (
     <ol class="changes">
       {answer.changes.map((change) => (
@@ -226,17 +231,18 @@ function Channel({ run, layer, cells, rows }: Props) {
   const asked = channelOf(run.name, layer, own ?? rows[0]);
   const chosen = useFollowed(own, of, !asked.loading);
   const channel = chosen ?? rows[0];
-  const { value: answer, error } = channelOf(run.name, layer, channel);
+  const now = channelOf(run.name, layer, channel);
+  const answer = now.value;
   const [barcodes, lines] = [useFollowed(channel, of), useFollowed(channel, of)];
   return (
     <>
       <Head run={run} cells={cells} channel={channel} chosen={chosen !== null} />
-      {error ? <Failure text={error} /> : null}
+      <Status of={[["", now]]} />
       {tables.value.has("channel") && answer ? (
         <ChannelTable answer={answer} />
       ) : (
         <>
-          <Metrics answer={answer} cells={cells} channel={channel} />
+          <Metrics asked={now} cells={cells} channel={channel} />
           <ChannelViolations run={run.name} answer={answer} cells={cells} channel={channel} />
           {answer ? <MaskDensity answer={answer} elements={cells.header.elements} /> : null}
           <Pins run={run} cells={cells} channel={channel} />
@@ -257,7 +263,7 @@ export function Inspector({ cells, ...rest }: Omit<Props, "cells"> & { cells: Ce
       {cells && cells.records > 0 && rest.rows.length > 0 ? (
         <Channel cells={cells} {...rest} />
       ) : (
-        <Skeleton height={300} />
+        <Waiting answer={cellsOf(rest.run.name, rest.layer)} height={300} />
       )}
     </section>
   );

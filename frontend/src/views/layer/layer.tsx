@@ -1,15 +1,17 @@
 /** The Layer view: one layer of one run, channel by channel over steps. */
 
+import { ABSENT, DASH } from "../../data/absent";
 import { type Cells, cellAt, figuresAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber, formatShape, plural } from "../../data/format";
 import { LISTED, STATE_NAMES } from "../../data/states";
 import { CellControls, RunTabs } from "../../parts/controls";
-import { Button, DataTable, Icon, Notes, Select, TableButton, Waiting } from "../../parts/widgets";
+import { Button, DataTable, Icon, Notes, Select, Status, TableButton, Waiting } from "../../parts/widgets";
 import { accountText, asideText, pastText, sharesText } from "../../parts/words";
 import { cellsOf } from "../../state/answers";
 import { baseCell, baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { stepLayer, stepRun, togglePin } from "../../state/navigate";
+import { insteadText } from "../../state/resource";
 import { allRows, drawnRows, orderRun } from "../../state/rows";
 import {
   activeLayer,
@@ -81,6 +83,7 @@ function Title() {
 /** What limits the picture: no difference from the baseline, an order of other channels. */
 function Reservations({ run, layer, reason }: { run: Run; layer: string; reason: string | null }) {
   const by = orderRun(run, layer);
+  const theirs = by && cellsOf(by.name, layer);
   const foreign = by?.origin && run.origin ? "started from different weights" : UNKNOWN_ORIGIN;
   const order = `the order of rows means nothing for ${run.name}.`;
   return (
@@ -88,7 +91,11 @@ function Reservations({ run, layer, reason }: { run: Run; layer: string; reason:
       texts={[
         differs.value && !baseOf(run) && `${run.name} is the baseline: these are its values.`,
         reason && `${reason}: these are the values of ${run.name}, not differences channel by channel.`,
-        by && !sameOrigin(run, by) && `${by.name} ${foreign}: ${order}`,
+        by !== null &&
+          theirs !== null &&
+          !theirs.value &&
+          `The order of ${by.name} is ${insteadText(theirs)}: rows are in their own.`,
+        by !== null && theirs?.value != null && !sameOrigin(run, by) && `${by.name} ${foreign}: ${order}`,
       ]}
     />
   );
@@ -108,10 +115,10 @@ interface TableProps {
 function LayerTable({ run, layer, cells, rows, base }: TableProps) {
   const summary = summarise(cells);
   const compared = base ? [`State in ${base.name}`, `Δ in ${base.name}`, "Ratio of Δ"] : [];
-  const stepOf = (record: number) => (record >= 0 && record < cells.records ? formatCount(cells.steps[record]) : "–");
+  const stepOf = (record: number) => (record >= 0 && record < cells.records ? formatCount(cells.steps[record]) : DASH);
   const against = (other: Run, channel: number, delta = Number.NaN): string[] => {
     const theirs = baseCell(other, layer, channel, cursor.value);
-    return theirs ? [STATE_NAMES[theirs.state], formatNumber(theirs.delta), theirs.times(delta)] : ["–", "–", "–"];
+    return theirs ? [STATE_NAMES[theirs.state], formatNumber(theirs.delta), theirs.times(delta)] : [DASH, DASH, DASH];
   };
   return (
     <DataTable
@@ -123,7 +130,7 @@ function LayerTable({ run, layer, cells, rows, base }: TableProps) {
         const violated = summary.firstViolated[channel];
         return [
           channel,
-          cell ? STATE_NAMES[cell.state] : "–",
+          cell ? STATE_NAMES[cell.state] : DASH,
           formatNumber(cell?.delta),
           stepOf(summary.lastMoved[channel]),
           stepOf(summary.firstHeld[channel]),
@@ -141,7 +148,9 @@ function LayerView() {
   if (!run || !layer) {
     const wanted = layerId.value === null ? "this layer" : `layer '${layerId.value}'`;
     return (
-      <p class="message">No selected run has {wanted}. Tick a run on the left, or go back to the network (Esc).</p>
+      <p class="message">
+        {ABSENT.layerOf} {wanted}. Tick a run on the left, or go back to the network (Esc).
+      </p>
     );
   }
   const answer = cellsOf(run.name, layer.id);
@@ -160,9 +169,8 @@ function LayerView() {
           </div>
           <Reservations run={run} layer={layer.id} reason={difference?.reason ?? null} />
           <Waiting answer={answer} height={400} />
-          {cells && cells.records === 0 ? (
-            <p class="message">No record of this layer yet. Reload TensorBoard later.</p>
-          ) : null}
+          {cells ? <Status of={[[base?.name ?? "", difference?.asked ?? null]]} /> : null}
+          {cells && cells.records === 0 ? <p class="message">{ABSENT.recordOf}. Reload TensorBoard later.</p> : null}
           {cells && cells.records > 0 && cells.channels > 0 ? (
             tables.value.has("layer") ? (
               <LayerTable run={run} layer={layer.id} cells={cells} rows={rows} base={difference?.cells ? base : null} />

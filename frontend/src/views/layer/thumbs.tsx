@@ -7,13 +7,14 @@ import { STATE_NAMES } from "../../data/states";
 import { drawParts } from "../../draw/heatmap";
 import { RasterCanvas, useSize } from "../../parts/canvas";
 import { Crosshairs } from "../../parts/plot";
-import { Marker, RunName, Skeleton } from "../../parts/widgets";
+import { Marker, RunName, Skeleton, Status } from "../../parts/widgets";
 import { largest, sharesText } from "../../parts/words";
 import type { OverlapAnswer } from "../../server/types";
 import { cellsOf, layerCells } from "../../state/answers";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { askOverlap, MOST_RUNS } from "../../state/overlaps";
+import { NOT_LOADED } from "../../state/resource";
 import { allRows } from "../../state/rows";
 import { layerIn, type Run, scaleOf, shownRuns } from "../../state/runs";
 import { mode, unit, update } from "../../state/store";
@@ -62,7 +63,7 @@ function Thumbnail(props: { run: Run; layer: string; overlap: [string, string] |
         <span class="sub">{overlap ?? <Largest cells={cells} />}</span>
       </span>
       <div class="thumb-plot" style={{ height: `${HEIGHT}px` }}>
-        {error && !cells ? <span class="sub">{error}</span> : null}
+        {error && !cells ? <span class="lost">{NOT_LOADED}</span> : null}
         {!cells && !error ? <Skeleton height={HEIGHT} /> : null}
       </div>
     </button>
@@ -103,15 +104,25 @@ export function Thumbnails({ layer, run }: { layer: string; run: Run }) {
   const others = shownRuns.value.filter((other) => other.name !== run.name && layerIn(other, layer));
   if (others.length === 0) return null;
   const compared = [run, ...others.slice(0, MOST_RUNS - 1)];
-  const { value } = askOverlap(unit.value ?? "weights", compared, layer);
+  const overlap = askOverlap(unit.value ?? "weights", compared, layer);
+  const answers = others.map((other) => [other.name, cellsOf(other.name, layer)] as const);
   const width = Math.max(NARROWEST, Math.floor((size.width + GAP) / others.length) - GAP);
   return (
-    <div class="thumbs" role="group" aria-label="The same layer in the other runs" ref={ref}>
-      {others.map((other) => (
-        <Thumbnail key={other.name} run={other} layer={layer} overlap={overlapTexts(value, run, other)} width={width} />
-      ))}
-      <Pictures runs={others} layer={layer} width={width} />
-      <Crosshairs width={width} pitch={width + GAP} count={others.length} height={HEIGHT} />
-    </div>
+    <>
+      <div class="thumbs" role="group" aria-label="The same layer in the other runs" ref={ref}>
+        {others.map((other) => (
+          <Thumbnail
+            key={other.name}
+            run={other}
+            layer={layer}
+            overlap={overlapTexts(overlap.value, run, other)}
+            width={width}
+          />
+        ))}
+        <Pictures runs={others} layer={layer} width={width} />
+        <Crosshairs width={width} pitch={width + GAP} count={others.length} height={HEIGHT} />
+      </div>
+      <Status of={[...answers, ["mask overlap", overlap]]} />
+    </>
   );
 }

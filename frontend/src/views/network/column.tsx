@@ -2,6 +2,7 @@
  * One run's column: its words, its pointer and the outline of a row in it; the strips of all columns are one picture.
  */
 
+import { ABSENT } from "../../data/absent";
 import { formatCount, formatShare, plural } from "../../data/format";
 import { differenceText, measureName } from "../../data/measure";
 import type { Figures } from "../../data/record";
@@ -10,13 +11,15 @@ import { LISTED, STATE_NAMES } from "../../data/states";
 import { sparsityText } from "../../data/violations";
 import { Axis } from "../../parts/axis";
 import { startDrag, stepPointer } from "../../parts/plot";
-import { Failure, Marker, movedTo, RunName } from "../../parts/widgets";
+import { Lost, Marker, movedTo, type Named, OldSign, RunName, Status } from "../../parts/widgets";
 import { asideText, largest, sharesText, stepsText, stepText } from "../../parts/words";
-import { overviewOf, sparse, violatedIn } from "../../state/answers";
-import { awaited, figuresAt, recordStep } from "../../state/at";
-import { baselineDiff, baselineDiffText, baseOf } from "../../state/baseline";
+import { columnAnswers, listLost, overviewOf, sparse, violatedIn } from "../../state/answers";
+import { blockAt, figuresAt, recordStep } from "../../state/at";
+import { baselineDiff, baselineDiffText, baseOf, lackingAt } from "../../state/baseline";
+import { cursor } from "../../state/cursor";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
 import { listViolations, openLayer } from "../../state/navigate";
+import { WAITING } from "../../state/resource";
 import { type Run, shownRuns, totalLayers } from "../../state/runs";
 import { focusRow, hover, measure, runName, update } from "../../state/store";
 import { inSight } from "../../state/viewport";
@@ -63,10 +66,15 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
   const figures = figuresAt(run, totalLayers.value, step);
   const fixed = figuresAt(run, totalLayers.value, spokenStep.value);
   const [base, which] = [baseOf(run), measure.value];
-  const missing = awaited(run, step) ? "…" : "no record yet";
+  const lacking = lackingAt(run, step);
   return (
     <>
-      <div class="bar" style={{ width: `${width}px` }} role="img" aria-label={`${run.name}: ${sharesText(fixed)}`}>
+      <div
+        class="bar"
+        style={{ width: `${width}px` }}
+        role="img"
+        aria-label={`${run.name}: ${sharesText(fixed, blockAt(run, spokenStep.value))}`}
+      >
         {LISTED.map((state) =>
           figures?.counts[state] ? (
             <span key={state} class={`fill-${STATE_NAMES[state]}`} style={{ flexGrow: figures.counts[state] }} />
@@ -74,7 +82,13 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
         )}
       </div>
       <div class="two">
-        {base ? (
+        {lacking ? (
+          lacking.error ? (
+            <Lost why={lacking.error} />
+          ) : (
+            WAITING
+          )
+        ) : base ? (
           <span>
             <b>{differenceText(baselineDiff(run, base, totalLayers.value, step), which)}</b> {measureName(which)}
             {asideText(figures, step)}
@@ -82,7 +96,7 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
         ) : figures && figures.total > 0 ? (
           <HeadShares figures={figures} step={step} />
         ) : (
-          missing
+          ABSENT.record
         )}
       </div>
       {sparse.value ? <Sparsity figures={figures} /> : null}
@@ -94,6 +108,9 @@ function Now({ run, width, step }: { run: Run; width: number; step: number }) {
 export function RunHead({ run, width, place }: { run: Run; width: number; place: number }) {
   const overview = overviewOf(run.name).value;
   const audit = overview && violatedIn(run.name, overview.header.layers);
+  const lost = listLost(run.name);
+  const step = headPart(numberSteps, place).value;
+  const detail = columnAnswers(run.name)[1];
   return (
     <div class="run-head" title={run.name}>
       <div class="run-head-name">
@@ -106,11 +123,20 @@ export function RunHead({ run, width, place }: { run: Run; width: number; place:
             title={`${plural(audit.channels, "channel")} violated since step ${formatCount(audit.first.first_step)}. List them.`}
             onClick={() => listViolations(run.name)}
           />
+        ) : lost ? (
+          <Badge
+            run={run}
+            channels={overview?.header.violated_channels ?? 0}
+            title={`The list of violations isn't loaded: ${lost}`}
+            onClick={() => listViolations(run.name)}
+          />
         ) : null}
+        {detail && !detail.value && detail.error ? <Lost why={detail.error} what="detail not loaded" /> : null}
+        {inSight(run.name) ? <OldSign small of={[...columnAnswers(run.name), blockAt(run, step)]} /> : null}
       </div>
       {inSight(run.name) ? (
         <>
-          <Now run={run} width={width} step={headPart(numberSteps, place).value} />
+          <Now run={run} width={width} step={step} />
           <Axis width={width} pill={place === 0} place={place} />
         </>
       ) : null}
@@ -120,13 +146,17 @@ export function RunHead({ run, width, place }: { run: Run; width: number; place:
 
 /** What the strips of the column show, once they do. */
 function Words({ run, width }: { run: Run; width: number }) {
-  const { value, error } = overviewOf(run.name);
-  if (!value) return error ? <Failure text={error} /> : null;
+  const base = baseOf(run);
+  const answers: Named[] = [
+    ["", overviewOf(run.name)],
+    [base?.name ?? "", base && overviewOf(base.name)],
+  ];
+  const lacking = answers.filter(([, answer]) => answer && !answer.value);
+  if (lacking.length > 0) return <Status of={lacking} />;
   if (!stripsOf(run)) return null;
   const figures = figuresAt(run, totalLayers.value, spokenStep.value);
-  const base = baseOf(run);
-  const apart = base ? `${baselineDiffText(run, base)}. ` : "";
-  const label = `${run.name} at ${figures ? stepsText(figures) : stepText(spokenStep.value)}: ${apart}${sharesText(figures)}`;
+  const apart = base && !lackingAt(run, cursor.value) ? `${baselineDiffText(run, base)}. ` : "";
+  const label = `${run.name} at ${figures ? stepsText(figures) : stepText(spokenStep.value)}: ${apart}${sharesText(figures, blockAt(run, spokenStep.value))}`;
   return <div class="strips-label" role="img" aria-label={label} style={{ width: `${width}px` }} />;
 }
 

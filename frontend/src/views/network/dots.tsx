@@ -1,5 +1,6 @@
 /** The dot plot: one chosen measure, a marker per run, for each row. */
 
+import { ABSENT } from "../../data/absent";
 import { formatCount, formatFineShare, formatNumber, plural } from "../../data/format";
 import type { Row } from "../../data/layers";
 import { differenceText, differenceTicks, placeOfDifference, spreadOf } from "../../data/measure";
@@ -10,13 +11,14 @@ import { type Dot, type DotRow, paintDots } from "../../draw/dots";
 import { makeRaster } from "../../draw/raster";
 import { Canvas, usePrepared } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
-import { Button, Icon, Select } from "../../parts/widgets";
+import { Button, Icon, Lost, Select } from "../../parts/widgets";
 import { stepText } from "../../parts/words";
 import { sparse } from "../../state/answers";
 import { blocksAt } from "../../state/at";
-import { baselineRun, differs, shownMeasure } from "../../state/baseline";
+import { baselineRun, differs, lackingAt, shownMeasure } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { dotStep, spokenStep } from "../../state/followers";
+import { insteadText, NOT_LOADED } from "../../state/resource";
 import { groups, type RunGroup, shownRuns, threshold, totalLayers } from "../../state/runs";
 import { grouping, measure, sorted, theme, update } from "../../state/store";
 import { dotBlock } from "../../state/viewport";
@@ -33,21 +35,32 @@ function positionOf(value: number, which: Measure): number {
 
 function textOf(value: number, which: Measure): string {
   if (differs.value) return differenceText(value, which);
-  if (Number.isNaN(value)) return "no value";
+  if (Number.isNaN(value)) return ABSENT.value;
   return which === "delta" ? formatNumber(value) : formatFineShare(value, 1);
 }
 
 /** The values of the runs of a group: "46.9%", or "46.9% ± 1.2 pp of 3 runs". */
 function groupText({ runs }: RunGroup, layers: readonly string[], step: number): string {
   const which = measure.value;
+  const lacking = runs.flatMap((run) => lackingAt(run, step) ?? []);
+  if (lacking.length === runs.length) return insteadText(lacking[0]);
   const values = runs.map((run) => shownMeasure(run, layers, step));
   if (values.length === 1) return textOf(values[0], which);
+  const rest = lacking.length > 0 ? `, ${plural(lacking.length, "run")} ${insteadText(lacking[0])}` : "";
   const spread = spreadOf(values);
-  if (!spread) return "no value";
+  if (!spread) return `${ABSENT.value}${rest}`;
   const mean = textOf(spread.mean, which);
   const share = which !== "delta";
   const deviation = share ? `${(100 * spread.deviation).toFixed(1)} pp` : formatNumber(spread.deviation);
-  return `${mean} ± ${Number.isNaN(spread.deviation) ? "–" : deviation} of ${plural(spread.count, "run")}`;
+  return `${mean} ± ${Number.isNaN(spread.deviation) ? "–" : deviation} of ${plural(spread.count, "run")}${rest}`;
+}
+
+/** What the markers are; how many runs have none as their figures aren't loaded. */
+function Markers() {
+  const lost = shownRuns.value.flatMap((run) => lackingAt(run, dotStep.value)?.error ?? []);
+  if (lost.length > 0) return <Lost why={lost[0]} what={`${plural(lost.length, "run")} ${NOT_LOADED}`} />;
+  if (differs.value) return `vs ${baselineRun.value?.name},`;
+  return `each marker is a ${grouping.value.pattern ? "group mean" : "run"},`;
 }
 
 const title = (): string => `${MEASURE_TITLES[measure.value]}${differs.value ? ` vs ${baselineRun.value?.name}` : ""}`;
@@ -79,7 +92,6 @@ function ticks(): [number, string][] {
 
 export function DotsHead() {
   const measures = MEASURES.filter((value) => value !== "sparsity" || sparse.value || measure.value === "sparsity");
-  const base = differs.value && `vs ${baselineRun.value?.name}`;
   return (
     <div class="dots-head">
       <Select
@@ -97,8 +109,7 @@ export function DotsHead() {
         <Icon name="sort" size={16} />
       </Button>
       <div class="two">
-        {base || (grouping.value.pattern ? "each marker is a group mean" : "each marker is a run")},{" "}
-        <span>{stepText(dotStep.value)}</span>
+        <Markers /> <span>{stepText(dotStep.value)}</span>
       </div>
       <div class="axis" aria-hidden="true" style={{ left: `${PADDING}px`, width: `${AXIS}px` }}>
         {ticks().map(([at, text]) => (

@@ -4,8 +4,9 @@ import { formatCount, plural } from "../../data/format";
 import type { Row } from "../../data/layers";
 import type { Place, Window } from "../../data/rowbox";
 import { Icon } from "../../parts/widgets";
-import { violatedIn } from "../../state/answers";
+import { listLost, violatedIn } from "../../state/answers";
 import { openLayer, openListed, toggleGroup } from "../../state/navigate";
+import { retry } from "../../state/resource";
 import { layers, type Run, shownRuns } from "../../state/runs";
 import { focusRow } from "../../state/store";
 import { nameBlock } from "../../state/viewport";
@@ -26,7 +27,19 @@ function RowBadge({ row }: { row: Row }) {
     const audit = violatedIn(run.name, row.layers);
     return audit ? [{ run, ...audit }] : [];
   });
-  if (audits.length === 0) return null;
+  const lost = shownRuns.value.map((run) => listLost(run.name)).find((why) => why !== null);
+  if (audits.length === 0) {
+    return lost ? (
+      <button
+        type="button"
+        class="badge lost"
+        title={`Violations by layer aren't loaded: ${lost} Retry.`}
+        onClick={retry}
+      >
+        ?<span class="offscreen"> violations not loaded. Retry</span>
+      </button>
+    ) : null;
+  }
   const { run, channels, first } = audits.reduce((a, b) => (b.channels > a.channels ? b : a));
   const lines = audits.map(
     (audit) => `${audit.run.name}: ${formatCount(audit.channels)} since step ${formatCount(audit.first.first_step)}`,

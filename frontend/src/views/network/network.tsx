@@ -1,6 +1,7 @@
 /** The Network view: "is it still learning?" Layers as rows, runs as columns, a strip in each cell. */
 
 import { useLayoutEffect, useMemo } from "preact/hooks";
+import { ABSENT, DASH } from "../../data/absent";
 import { formatCount, formatShare } from "../../data/format";
 import { keptByValue } from "../../data/kept";
 import { differenceText } from "../../data/measure";
@@ -20,13 +21,14 @@ import { LISTED, NONFINITE, STATE_TITLES } from "../../data/states";
 import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
 import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
-import { DataTable, Notes, Skeleton, TableButton } from "../../parts/widgets";
+import { DataTable, Notes, Skeleton, Status, TableButton } from "../../parts/widgets";
 import { asideText, pastsText, sharesText, stepsText, weightsText } from "../../parts/words";
 import { overviewOf, sparse } from "../../state/answers";
-import { figuresAt } from "../../state/at";
-import { baselineDiff, baselineDiffText, baselineRun, baseOf, differs } from "../../state/baseline";
+import { blockAt, figuresAt } from "../../state/at";
+import { baselineDiff, baselineDiffText, baselineRun, baseOf, differs, lackingAt } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
 import { openLayer, stepRun, toggleGroup } from "../../state/navigate";
+import { insteadText } from "../../state/resource";
 import { rows } from "../../state/rows";
 import { activeLayer, layers, listed, type Run, shownRuns, viewedSteps } from "../../state/runs";
 import { focusRow, hover, layerFilter, measure, page, tables } from "../../state/store";
@@ -96,7 +98,13 @@ function NetworkTable() {
   const lines = rows.value.flatMap((row) =>
     shownRuns.value.map((run) => {
       const figures = figuresAt(run, row.layers, cursor.value);
-      const of = (text: (figures: Figures) => string | null) => (figures && text(figures)) ?? "–";
+      const instead = insteadText(blockAt(run, cursor.value), DASH);
+      const of = (text: (figures: Figures) => string | null) => (figures ? (text(figures) ?? DASH) : instead);
+      const lacking = lackingAt(run, cursor.value);
+      const difference = (own: Run, other: Run) =>
+        lacking
+          ? insteadText(lacking)
+          : differenceText(baselineDiff(own, other, row.layers, cursor.value), measure.value);
       return [
         row.kind === "layer" ? row.id : row.kind === "group" ? `${row.id}/` : row.label,
         run.name,
@@ -108,7 +116,7 @@ function NetworkTable() {
         of(({ violated }) => formatCount(violated)),
         of(({ counts }) => formatCount(counts[NONFINITE])),
         ...(sparse.value ? [of(weightsText)] : []),
-        ...(base ? [differenceText(baselineDiff(run, base, row.layers, cursor.value), measure.value)] : []),
+        ...(base ? [difference(run, base)] : []),
       ];
     }),
   );
@@ -171,7 +179,12 @@ function NetworkView() {
   return (
     <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
       <Notes texts={[pastsText(shown)]} />
-      {asTable && !empty ? <div class="panel-top">{title}</div> : null}
+      {asTable && !empty ? (
+        <>
+          <div class="panel-top">{title}</div>
+          <Status of={shown.map((run) => [run.name, blockAt(run, cursor.value)] as const)} />
+        </>
+      ) : null}
       <div
         class="net"
         ref={ref}
@@ -189,8 +202,8 @@ function NetworkView() {
         {empty ? (
           <p class="message">
             {shown.length === 0
-              ? "No runs selected. Tick a run on the left, or change the filter for runs."
-              : `No layer matches '${layerFilter.value.text}'. Change the filter for layers.`}
+              ? `${ABSENT.runs}. Tick a run on the left, or change the filter for runs.`
+              : `${ABSENT.layer} '${layerFilter.value.text}'. Change the filter for layers.`}
           </p>
         ) : null}
         {!empty && asTable ? <NetworkTable /> : null}
@@ -231,9 +244,9 @@ function speak(): string {
   if (!run || !row) return "";
   const base = baseOf(run);
   const figures = figuresAt(run, row.layers, cursor.value);
-  const difference = base ? `${baselineDiffText(run, base, row.layers)}. ` : "";
+  const difference = base && !lackingAt(run, cursor.value) ? `${baselineDiffText(run, base, row.layers)}. ` : "";
   const what = row.kind === "total" ? row.label : row.id;
-  return `Step ${formatCount(cursor.value)}, ${run.name}, ${what}: ${difference}${sharesText(figures)}${asideText(figures, cursor.value)}`;
+  return `Step ${formatCount(cursor.value)}, ${run.name}, ${what}: ${difference}${sharesText(figures, blockAt(run, cursor.value))}${asideText(figures, cursor.value)}`;
 }
 
 export const network: View = {

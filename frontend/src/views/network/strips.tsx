@@ -13,6 +13,7 @@ import { Canvas, type Paint, usePrepared } from "../../parts/canvas";
 import type { RowProps } from "../../parts/plot";
 import { type Drawn, drawnOf } from "../../state/answers";
 import { baseOf } from "../../state/baseline";
+import { NOT_LOADED } from "../../state/resource";
 import { type Run, range, scaleOf, shownRuns } from "../../state/runs";
 import { measure, theme } from "../../state/store";
 import { sight, stripBlock } from "../../state/viewport";
@@ -139,7 +140,11 @@ export function Strips(props: Props) {
     <Canvas
       whole
       class="strips"
-      label={`Channels in each state over steps, by layer, of ${plural(strips.length, "run")}`}
+      label={
+        strips.length > 0
+          ? `Channels in each state over steps, by layer, of ${plural(strips.length, "run")}`
+          : NOT_LOADED
+      }
       width={(count - 1) * pitch + width}
       height={height}
       style={{ left: `${left}px`, top: `${top}px` }}
