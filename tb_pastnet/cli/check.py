@@ -25,14 +25,15 @@ from tb_pastnet.cli.text import (
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion, UnreadableRecord
-from tb_pastnet.format.block import decode_block
-from tb_pastnet.format.codecs import codec_of
-from tb_pastnet.format.envelope import unseal
+from tb_pastnet.format.budget import CELLS
+from tb_pastnet.format.codecs import CODECS, codec_of
+from tb_pastnet.format.envelope import Kind, unseal
 from tb_pastnet.format.events import Event, Value, read_events
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest, Why
 from tb_pastnet.format.tags import PLUGIN, RunName, parse_run
 from tb_pastnet.format.timeline import Timeline
+from tb_pastnet.reader import notes
 from tb_pastnet.reader.isolation import Problem, attempt
 from tb_pastnet.reader.log import Log, Run, run_alone
 from tb_pastnet.reader.runs import SINK
@@ -59,6 +60,18 @@ class Fault:
 
 
 @dataclass
+class _Work:
+    """The work that is left for the messages of one run."""
+
+    left: int = CELLS.free
+
+    def affords(self, work: int, stored: int) -> bool:
+        """Whether a message is still within the budget of its run."""
+        self.left += CELLS.per_byte * stored - work
+        return self.left >= 0
+
+
+@dataclass
 class Inspected:
     """One file."""
 
@@ -81,7 +94,11 @@ def check(options: argparse.Namespace, out: TextIO) -> int:
     runs = [run_alone(run, lambda run: _run_entry(log, run, cuts)) for run in log.runs.values()]
     files = [_entry(file, cuts.get(file.run)) for file in inspected]
     is_whole = not (log.unopened or any(file["faults"] for file in files)) and not any(
-        "problem" in run or run["account"]["unreadable"] or run["variables"] for run in runs
+        "problem" in run
+        or run["account"]["unreadable"]
+        or run["variables"]
+        or notes.IN_PART in run["notes"]
+        for run in runs
     )
     warnings = list(log.warnings)
     if options.json:
@@ -106,10 +123,12 @@ def _parts(
 ) -> Iterator[Inspected | None]:
     """Each file when it is inspected; None for each part of it before that."""
     ours: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    work: defaultdict[str, _Work] = defaultdict(_Work)
     for run, path in files:
         name = os.fsencode(os.path.relpath(path, logdir)).decode("utf-8", "backslashreplace")
         file = Inspected(name, run, parse_run(run))
-        parts = _inspect(path, file, ours[run])
+        name = file.lineage.run if file.lineage else run
+        parts = _inspect(path, file, ours[run], work[name])
         while (part := attempt(partial(next, parts, file))) is None:
             yield part
         if isinstance(part, Problem):
@@ -118,7 +137,7 @@ def _parts(
         yield file
 
 
-def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> Iterator[None]:
+def _inspect(path: Path, file: Inspected, ours: dict[str, bool], work: _Work) -> Iterator[None]:
     """Fills `file` from its bytes, and pauses after each part of them."""
     due = _PART
     try:
@@ -128,7 +147,7 @@ def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> Iterator[Non
                     kind = "torn" if event.why is Why.TORN else "rest"
                     file.faults.append(Fault(event.offset, kind, "", None, event.why.value))
                     break
-                _look(file, event, ours)
+                _look(file, event, ours, work)
                 if event.offset >= due:
                     due = event.offset + _PART
                     yield
@@ -138,21 +157,21 @@ def _inspect(path: Path, file: Inspected, ours: dict[str, bool]) -> Iterator[Non
         file.faults.append(Fault(None, "unopened", "", None, text))
 
 
-def _look(file: Inspected, event: Event, ours: dict[str, bool]) -> None:
+def _look(file: Inspected, event: Event, ours: dict[str, bool], work: _Work) -> None:
     seen = file.messages
     for value in event.values:
         # The metadata of a tag's first value hold for all; in our own directories all are ours.
         if ours.setdefault(value.tag, value.metadata.plugin == PLUGIN) or file.lineage:
-            _take(file, event, value)
+            _take(file, event, value, work)
     if file.lineage and not event.intact and file.messages == seen:
         text = "it was altered and can't be recognised"
         file.faults.append(Fault(event.offset, "damaged", "", None, text))
 
 
-def _take(file: Inspected, event: Event, value: Value) -> None:
+def _take(file: Inspected, event: Event, value: Value, work: _Work) -> None:
     file.messages += 1
     try:
-        decoded = _decoded(file, value, event.step)
+        decoded = _decoded(file, value, event.step, work)
     except UnreadableRecord as error:
         kind, text = _UNREADABLE[type(error)]
         file.faults.append(Fault(event.offset, kind, value.tag, event.step, text))
@@ -172,18 +191,18 @@ _UNREADABLE: dict[type[UnreadableRecord], tuple[str, str]] = {
 }
 
 
-def _decoded(file: Inspected, value: Value, step: int) -> Any:
+def _decoded(file: Inspected, value: Value, step: int, work: _Work) -> Any:
     data, tag = value.data, value.tag
     if data is None:
         raise ForeignRecord("it doesn't hold bytes")
-    if file.lineage is None:
-        return decode_block(data, tag=tag, step=step, lineage=0)
-    codec = codec_of(tag)
-    if codec is None:
-        # A later version may add tags and kinds; the seal is the same.
+    lineage = file.lineage.lineage if file.lineage else 0
+    codec = codec_of(tag) if file.lineage else CODECS[Kind.CHANNELS]
+    if codec is None or not work.affords(codec.work(data), len(data)):
+        # A later version may add tags and kinds; the seal is the same. Beyond the budget, the seal
+        # has to do.
         kind: Any = data[5] if len(data) > 5 else 0
-        return unseal(data, kind, tag=tag, step=step, lineage=file.lineage.lineage)
-    return codec.decode(data, tag=tag, step=step, lineage=file.lineage.lineage)
+        return unseal(data, kind, tag=tag, step=step, lineage=lineage)
+    return codec.decode(data, tag=tag, step=step, lineage=lineage)
 
 
 def _entry(file: Inspected, cut: int | None) -> dict[str, Any]:

@@ -36,6 +36,8 @@ from tb_pastnet.serve.routes import ROUTES
 COLUMNS = 1024
 MOST_OF_DETAIL = 4 << 20
 """Bytes for overlaps of masks, and for single channels; beyond them, only pictures are included."""
+_CELLS_A_BYTE = 128
+"""Channel-records that are read for a channel take as much room as one byte."""
 OVERLAP_STEPS = 24
 """Steps at which overlaps of masks are counted, the last one among them."""
 
@@ -98,8 +100,8 @@ def _answers(
         keep(ask)
     for details in (_overlaps(asked), _channels(asked, quiet)):
         room = MOST_OF_DETAIL
-        for ask in details:
-            room -= keep(ask)
+        for ask, cells in details:
+            room -= keep(ask) + cells // _CELLS_A_BYTE
             if room < 0:
                 break
     index = json.loads(_answer(log.store, "index?"))
@@ -141,14 +143,16 @@ class _Asked(NamedTuple):
 
     run: str
     steps: list[int]
-    mains: list[tuple[str, str, int]]  # of each layer: its id, its variable, how many channels
+    # of each layer: its id, its variable, how many channels and how many channel-records it has
+    mains: list[tuple[str, str, int, int]]
     asks: list[str]
 
 
 def _asked(run: Run, threshold: float) -> _Asked:
+    accounts = run.overview(threshold, latest=1).accounts
     mains = [
-        (layer.id, layer.variable, run.variables[layer.variable].channels)
-        for layer in run.layers.values()
+        (layer.id, layer.variable, layer.channels, layer.channels * account.shown)
+        for layer, account in zip(run.layers.values(), accounts, strict=True)
     ]
     return _Asked(run.name, run.steps.tolist(), mains, list(_asks(run, threshold)))
 
@@ -167,18 +171,18 @@ def _asks(run: Run, threshold: float) -> Iterator[str]:
             yield _ask("layer", {**own, "layer": layer.id, "variable": variable, **quiet})
 
 
-def _channels(runs: Sequence[_Asked], threshold: float) -> Iterator[str]:
-    """The first channels of all layers, then the second ones, and so on."""
+def _channels(runs: Sequence[_Asked], threshold: float) -> Iterator[tuple[str, int]]:
+    """The first channels of all layers, then the second ones, and so on; and what each reads."""
     mains = [(run.run, *main) for run in runs for main in run.mains]
-    for channel in range(max((channels for *_, channels in mains), default=0)):
-        for run, layer, variable, channels in mains:
+    for channel in range(max((main[3] for main in mains), default=0)):
+        for run, layer, variable, channels, cells in mains:
             if channel < channels:
                 part = {"run": run, "layer": layer, "variable": variable}
-                yield _ask("channel", {**part, "channel": channel, "th": threshold})
+                yield _ask("channel", {**part, "channel": channel, "th": threshold}), cells
 
 
-def _overlaps(runs: Sequence[_Asked]) -> Iterator[str]:
-    """Those of all runs, then of each pair by layer; at the last step first."""
+def _overlaps(runs: Sequence[_Asked]) -> Iterator[tuple[str, int]]:
+    """Those of all runs, then of each pair by layer; at the last step first. As `_channels`."""
     names = [run.run for run in runs][:MOST_RUNS]
     if len(names) < FEWEST_RUNS:
         return
@@ -189,10 +193,10 @@ def _overlaps(runs: Sequence[_Asked]) -> Iterator[str]:
     ]
     steps = steps[:: max(len(steps) // OVERLAP_STEPS, 1)]
     for step in steps:
-        yield from (_ask("overlap", {"run": names, "step": step, **kind}) for kind in kinds)
+        yield from ((_ask("overlap", {"run": names, "step": step, **kind}), 0) for kind in kinds)
     for when in ({"cols": 256}, *({"at": step} for step in steps)):
         for kind in kinds:
-            yield from (_ask("overlap_layers", {**pair, **kind, **when}) for pair in pairs)
+            yield from ((_ask("overlap_layers", {**pair, **kind, **when}), 0) for pair in pairs)
 
 
 def _answer(store: Store, ask: str) -> bytes:

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.quantize import NAN, Codes, dequantize, quantize_counts
-from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.errors import DamagedRecord, InvalidArgument
 from tb_pastnet.format import limits, planes, varint
-from tb_pastnet.format.envelope import Kind, seal, unseal, version_of
+from tb_pastnet.format.envelope import Kind, payload_of, seal, unseal, version_of
 from tb_pastnet.format.layout import (
     ROWS,
     VERSION_1,
@@ -33,6 +33,7 @@ from tb_pastnet.format.layout import (
 Integers = npt.NDArray[np.int64]
 
 _FAR = 1 << 62
+_SIZE_BYTES = 20
 
 _HEADS = encode_heads()
 
@@ -114,6 +115,25 @@ class OpenBlock(NamedTuple):
         return self.layout.unknown
 
 
+def claimed(message: bytes) -> tuple[int, int]:
+    """The records and the channels that a message claims to hold, unverified, in a few bytes.
+
+    (0, 0) if `open_block` refuses it before anything is inflated.
+    """
+    try:
+        return _size(varint.Reader(payload_of(message, _SIZE_BYTES)))
+    except DamagedRecord:
+        return 0, 0
+
+
+def _size(reader: varint.Reader) -> tuple[int, int]:
+    channels = reader.number(limits.MAX_CHANNELS)
+    records = reader.number(limits.MAX_RECORDS)
+    if not channels or not records or channels * records > limits.MAX_CELLS:
+        raise varint.damaged("a block of reasonable size", f"{records} x {channels} cells")
+    return records, channels
+
+
 def open_block(
     message: bytes, *, tag: str, step: int, lineage: int, rows: Rows = ROWS
 ) -> OpenBlock:
@@ -123,10 +143,7 @@ def open_block(
     """
     payload = unseal(message, Kind.CHANNELS, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
-    channels = reader.number(limits.MAX_CHANNELS)
-    records = reader.number(limits.MAX_RECORDS)
-    if not channels or not records or channels * records > limits.MAX_CELLS:
-        raise varint.damaged("a block of reasonable size", f"{records} x {channels} cells")
+    records, channels = _size(reader)
     # Plain integers: NumPy would take longer for so few.
     numbers = reader.signed_array(3 * records).tolist()
     sequence = list(accumulate(numbers[:records]))

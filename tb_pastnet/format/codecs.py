@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tb_pastnet.format import tags
+from tb_pastnet.format import block, mask_bits, tags
 from tb_pastnet.format.block import decode_block
 from tb_pastnet.format.description import decode_description
 from tb_pastnet.format.envelope import Kind
@@ -21,19 +21,26 @@ class Codec(NamedTuple):
     """How to find and read messages of one kind.
 
     `stands_under` returns whether a tag holds them; `decode` takes a message, and by keyword the
-    `tag`, `step` and `lineage` of its place.
+    `tag`, `step` and `lineage` of its place. `work` is what it claims to hold that its own limits
+    don't bound: cells, or bytes of a mask, see `budget`.
     """
 
     stands_under: Callable[[str], object]
     decode: Callable[..., Any]
+    work: Callable[[bytes], int] = lambda _: 0
+
+
+def _cells(message: bytes) -> int:
+    records, channels = block.claimed(message)
+    return records * channels
 
 
 CODECS = {
-    Kind.CHANNELS: Codec(lambda tag: tags.variable_of(tag) is not None, decode_block),
+    Kind.CHANNELS: Codec(lambda tag: tags.variable_of(tag) is not None, decode_block, _cells),
     Kind.TIMELINE: Codec(tags.TAG_TIMELINE.__eq__, decode_timeline),
     Kind.DESCRIPTION: Codec(tags.DESCRIPTIONS.__contains__, decode_description),
     Kind.MASKS: Codec(tags.TAG_MASKS.__eq__, decode_mask_log),
-    Kind.MASK: Codec(tags.mask_of, decode_mask),
+    Kind.MASK: Codec(tags.mask_of, decode_mask, lambda message: mask_bits.claimed(message)[1] // 8),
     Kind.VIOLATIONS: Codec(tags.TAG_VIOLATIONS.__eq__, decode_violations),
     Kind.FUNCTION: Codec(tags.TAG_FUNCTION.__eq__, decode_function_change),
     Kind.OVERHEAD: Codec(tags.TAG_OVERHEAD.__eq__, decode_overhead),

@@ -14,7 +14,7 @@ from typing import Any
 
 from tb_pastnet.format import json_payload, limits
 from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.json_payload import natural, text
+from tb_pastnet.format.json_payload import natural, shape, text
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,13 @@ class Description:
     probe_every: int = 1
     groups: tuple[str, ...] = ()  # names of the groups of weights that have their own learning rate
 
+    @property
+    def names(self) -> int:
+        """How many layers, variables and others it names."""
+        layers = len(self.layers) + sum(len(layer.variables) for layer in self.layers)
+        rest = len(self.skipped) + len(self.groups) + len(self.versions)
+        return layers + len(self.variables) + rest
+
 
 @dataclass(frozen=True)
 class Series:
@@ -110,8 +117,8 @@ def decode_series(content: bytes) -> Series:
     """Reads what `encode_series` wrote; raises DamagedRecord if it isn't that."""
     data = json_payload.parse(content[: limits.MAX_NAME])
     with json_payload.expecting("shape, axis and channels"):
-        shape = tuple(natural(n) for n in data["shape"])
-        return Series(shape, text(data["axis"]), natural(data["channels"]))
+        channels = natural(data["channels"], limits.MAX_CHANNELS)
+        return Series(shape(data["shape"]), text(data["axis"]), channels)
 
 
 def _description(data: Mapping[str, Any]) -> Description:
@@ -141,15 +148,12 @@ def _layer(data: Mapping[str, Any]) -> LayerEntry:
 
 def _variable(data: Mapping[str, Any]) -> VariableEntry:
     names = {key: text(data[key]) for key in ("id", "layer", "name", "role", "dtype", "axis")}
-    channels = natural(data["channels"])
-    if channels > limits.MAX_CHANNELS:
-        raise ValueError(f"{channels} channels")
     return VariableEntry(
         **names,
-        shape=tuple(natural(n) for n in data["shape"]),
+        shape=shape(data["shape"]),
         verified=data["verified"] is True,
-        channels=channels,
-        elements=natural(data["elements"]),
+        channels=natural(data["channels"], limits.MAX_CHANNELS),
+        elements=natural(data["elements"], limits.MAX_WEIGHTS),
         group=None if data.get("group") is None else natural(data["group"]),
         follows=data.get("follows") is True,
     )

@@ -96,6 +96,11 @@ def unseal(message: bytes, kind: Kind, *, tag: str, step: int, lineage: int) -> 
     return payload
 
 
+def payload_of(message: bytes, most: int) -> bytes:
+    """The first bytes of the payload, at most so many, unverified."""
+    return bytes(message[_HEAD.size : _HEAD.size + most])
+
+
 def version_of(message: bytes) -> int:
     """The version of a message that `unseal` opened."""
     return message[4]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 
-from tb_pastnet.format import limits
+from tb_pastnet.format import budget, limits
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 
 MOST_MASKED = min(limits.MAX_MASK, 8 * (limits.MAX_MESSAGE - 1024))
@@ -30,6 +30,7 @@ class Room:
 
     def __init__(self) -> None:
         self._left = limits.MAX_JSON - 3 * _share()
+        self._channels = 0
         self._names: set[str] = set()
         self._longest: dict[str, int] = {}
 
@@ -50,6 +51,8 @@ class Room:
             return "another one has its name"
         if variable.channels > limits.MAX_CHANNELS:
             return f"it has {variable.channels:,} channels, more than {limits.MAX_CHANNELS:,}"
+        if self._channels + variable.channels > budget.MAX_CHANNELS:
+            return f"a run has no room for more than {budget.MAX_CHANNELS:,} channels"
         numbers = [*variable.shape, variable.channels, variable.elements]
         # The layer lists its variables, and names one of them once more.
         longest = self._longest.get(variable.layer, 0)
@@ -61,6 +64,7 @@ class Room:
         if size > self._left:
             return "a log has no room for more names"
         self._left -= size
+        self._channels += variable.channels
         self._names.add(variable.id)
         self._longest[variable.layer] = max(longest, named)
         return None

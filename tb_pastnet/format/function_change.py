@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import json_payload, limits, planes, varint
 from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.json_payload import natural, text
+from tb_pastnet.format.json_payload import natural, shape, text
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -124,15 +124,16 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
             raise ValueError("a measure is there twice")
         sequence = _numbers(data["sequence"], natural)
         steps, past_steps = (_numbers(data[key], _step) for key in ("steps", "past_steps"))
-    shape = len(measures), len(steps), len(places)
-    if not 0 < math.prod(shape) <= limits.MAX_VALUES:
-        raise varint.damaged("records of reasonable size", " x ".join(map(str, shape)) + " values")
+    sizes = len(measures), len(steps), len(places)
+    count = math.prod(sizes)
+    if not 0 < count <= limits.MAX_VALUES:
+        raise varint.damaged("records of reasonable size", " x ".join(map(str, sizes)) + " values")
     if not len(sequence) == len(steps) == len(past_steps):
         raise varint.damaged("a step of each record", "more of one than of another")
     if not (varint.increase(sequence) and varint.increase(steps)):
         raise varint.damaged("increasing steps", "steps that go back")
-    raw = planes.inflate(reader.take(reader.left), 4 * math.prod(shape))
-    values = _by_measure(measures, np.frombuffer(raw, "<f4").reshape(shape))
+    raw = planes.inflate(reader.take(reader.left), 4 * count)
+    values = _by_measure(measures, np.frombuffer(raw, "<f4").reshape(sizes))
     return FunctionChange(inputs, places, sequence, steps, past_steps, values)
 
 
@@ -178,8 +179,9 @@ def _step(value: Any) -> int:
 
 
 def _input(data: Mapping[str, Any]) -> Input:
-    shape = tuple(natural(size) for size in _items(data["shape"], limits.MAX_INPUTS))
-    return Input(text(data["name"]), shape, text(data["dtype"]), text(data.get("digest", "")))
+    return Input(
+        text(data["name"]), shape(data["shape"]), text(data["dtype"]), text(data.get("digest", ""))
+    )
 
 
 def _place(data: Mapping[str, Any]) -> Place:

@@ -6,12 +6,17 @@ A reader ignores unknown keys: a later version may add some.
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tb_pastnet.errors import DamagedRecord, InvalidArgument
 from tb_pastnet.format import limits, planes, varint
+from tb_pastnet.format.budget import JSON_VALUES
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def pack(data: Any) -> bytes:
@@ -28,11 +33,24 @@ def pack(data: Any) -> bytes:
 def unpack(payload: bytes) -> dict[str, Any]:
     """Reads what `pack` wrote; its values are unchecked: read them with `text` and `natural`.
 
-    Raises DamagedRecord if it is larger than `limits.MAX_JSON`, or isn't a deflated object.
+    Raises DamagedRecord if it is larger than `limits.MAX_JSON`, has more values than its bytes
+    allow, or isn't a deflated object.
     """
     reader = varint.Reader(payload)
-    size = reader.number(limits.MAX_JSON)
-    return parse(planes.inflate(reader.take(reader.left), size))
+    size, stored = reader.number(limits.MAX_JSON), len(payload)
+    raw = planes.inflate(reader.take(reader.left), size)
+    most = min(limits.MAX_JSON_VALUES, JSON_VALUES.most(stored))
+    if _separators(raw) > most:
+        # Those in strings separate nothing.
+        count = _separators(raw) - sum(_separators(text[0]) for text in _STRING.finditer(raw))
+        if count > most:
+            raise varint.damaged(f"JSON of at most {most} values", str(count))
+    return parse(raw)
+
+
+def _separators(raw: bytes) -> int:
+    """How many values JSON has, at least: counted before any is made, as each takes 100 bytes."""
+    return sum(map(raw.count, (b",", b"[", b"{")))
 
 
 def parse(raw: bytes) -> dict[str, Any]:
@@ -82,3 +100,12 @@ def natural(value: Any, most: int = limits.MAX_STEP) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ValueError(f"a whole number from 0 to {most} is missing")
     return value
+
+
+def shape(value: Any) -> tuple[int, ...]:
+    """Checks the shape of a variable by `limits`; raises ValueError if it isn't one."""
+    if not isinstance(value, list | tuple) or len(value) > limits.MAX_DIMENSIONS:
+        raise ValueError(f"a list of at most {limits.MAX_DIMENSIONS} dimensions is missing")
+    dimensions = tuple(natural(size, limits.MAX_WEIGHTS) for size in value)
+    natural(math.prod(dimensions), limits.MAX_WEIGHTS)
+    return dimensions

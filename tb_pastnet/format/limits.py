@@ -8,8 +8,14 @@ packs it.
 
 from __future__ import annotations
 
-MAX_CHANNELS = 1 << 24
-"""Channels of one variable (an embedding of 16 million rows)."""
+MAX_CHANNELS = 1 << 23
+"""Channels of one variable (an embedding of 8 million rows)."""
+
+MAX_DIMENSIONS = 1 << 6
+"""Dimensions of one variable; NumPy itself has at most 64."""
+
+MAX_WEIGHTS = 1 << 44
+"""Weights of one variable: sums over all variables of a run stay exact in 64 bits."""
 
 MAX_RECORDS = 1 << 12
 """Records in one block; the writer puts at most 16."""
@@ -18,7 +24,7 @@ MAX_GROUPS = 1 << 12
 """Groups of weights with their own learning rate."""
 
 MAX_CELLS = 1 << 24
-"""Channels times records of one block: 256 MiB once all its statistics are decoded."""
+"""Channels times records of one block: 288 MiB once all its statistics are decoded."""
 
 MAX_HEADS = 1 << 12
 """Bytes that name the statistics of one block; the writer puts 10."""
@@ -28,6 +34,9 @@ MAX_MESSAGE = 1 << 28
 
 MAX_JSON = 1 << 24
 """Bytes of a JSON payload once inflated."""
+
+MAX_JSON_VALUES = 1 << 21
+"""Values in a JSON payload: what the writer fills it with takes at least 8 bytes for each."""
 
 MAX_MASK = 1 << 31
 """Elements of one mask: 256 MiB once inflated, a bit each."""

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.errors import DamagedRecord, InvalidArgument
 from tb_pastnet.format import limits, planes, varint
-from tb_pastnet.format.envelope import Kind, seal, unseal
+from tb_pastnet.format.envelope import Kind, payload_of, seal, unseal
 
 Bits = npt.NDArray[np.uint8]
 
 _ZEROS, _ONES, _PACKED, _DEFLATED = range(4)
 _LEVEL = 6
+_HEAD_BYTES = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +51,29 @@ def encode_mask(mask: MaskBits, *, tag: str, step: int, lineage: int) -> bytes:
     return seal(payload, Kind.MASK, tag=tag, step=step, lineage=lineage)
 
 
+def claimed(message: bytes) -> tuple[int, int]:
+    """The number and the elements that a message claims to have, unverified; -1 if it can't."""
+    reader = varint.Reader(payload_of(message, _HEAD_BYTES))
+    try:
+        number, _, elements = reader.number(), reader.signed(), reader.number(limits.MAX_MASK)
+    except DamagedRecord:
+        return -1, 0
+    return number, elements
+
+
 def decode_mask(
-    message: bytes, *, tag: str, step: int, lineage: int, most: int = limits.MAX_MASK
+    message: bytes,
+    *,
+    tag: str,
+    step: int,
+    lineage: int,
+    most: int = limits.MAX_MASK,
+    through: int | None = None,
 ) -> MaskBits:
     """Opens a message and restores its mask, exactly; raises UnreadableRecord.
 
-    At most `most` elements, such as those of the variable, are accepted and allocated.
+    At most `most` elements, such as those of the variable, are accepted and allocated. `through`,
+    if known, is how many of them the mask lets through; a constant mask has to.
     """
     payload = unseal(message, Kind.MASK, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
@@ -64,7 +82,7 @@ def decode_mask(
     if not 0 <= own_step <= limits.MAX_STEP:
         raise varint.damaged(f"a step from 0 to {limits.MAX_STEP}", str(own_step))
     elements = reader.number(min(most, limits.MAX_MASK))
-    bits = _unpack(reader, elements)
+    bits = _unpack(reader, elements, through)
     if _padding(bits, elements):
         raise varint.damaged("zeros behind the last element", "ones")
     return MaskBits(number, own_step, elements, bits)
@@ -80,13 +98,15 @@ def _pack(mask: MaskBits) -> tuple[int, bytes]:
     return (_DEFLATED, deflated) if len(deflated) < len(packed) else (_PACKED, packed)
 
 
-def _unpack(reader: varint.Reader, elements: int) -> Bits:
+def _unpack(reader: varint.Reader, elements: int, through: int | None) -> Bits:
     size = _size(elements)
     coding = reader.number()
     data = reader.take(reader.left)
     if coding in (_ZEROS, _ONES):
         if data:
             raise varint.damaged("the end of the record", f"{len(data)} more bytes")
+        if through not in (None, elements * (coding == _ONES)):
+            raise varint.damaged(f"a mask of {through} ones", "a constant one")
         return _all_through(elements) if coding == _ONES else np.zeros(size, np.uint8)
     if coding == _DEFLATED:
         data = planes.inflate(data, size)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,20 @@ from tb_pastnet.format import varint
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint16]
-Opened = int | bytes | None
+
+
+class Deflated(NamedTuple):
+    """A plane that inflates to a size, as was verified, but is too large to be kept inflated."""
+
+    data: bytes
+    size: int
+
+
+Opened = int | bytes | Deflated | None
 
 _CONSTANT, _DEFLATED = 0, 1
+_MOST_INFLATED = 1 << 22
+_PIECE = 1 << 20
 
 _LARGE, _MOST_DEFLATED = 1 << 16, 50
 
@@ -102,11 +114,18 @@ def open_planes(
             plane: Opened = int.from_bytes(reader.take(2), "little")
         elif mode == _DEFLATED:
             data = reader.take(reader.number())
-            plane = inflate(data, 2 * records * channels) if needed else None
+            plane = _opened(data, 2 * records * channels) if needed else None
         else:
             raise varint.damaged("a plane that is constant or deflated", f"mode {mode}")
         opened.append(plane if needed else None)
     return tuple(opened)
+
+
+def _opened(data: bytes, size: int) -> Opened:
+    if size <= _MOST_INFLATED:
+        return inflate(data, size)
+    _verify(data, size)
+    return Deflated(data, size)
 
 
 def restore(planes: Sequence[Opened], out: Words) -> None:
@@ -115,8 +134,13 @@ def restore(planes: Sequence[Opened], out: Words) -> None:
     Fills `out`, uint16 (planes, records, channels); unwanted planes become `NAN`.
     """
     first = planes[0]
-    if not isinstance(first, bytes) and all(plane == first for plane in planes):
+    if not isinstance(first, bytes | Deflated) and all(plane == first for plane in planes):
         out[...] = NAN if first is None else first
+        return
+    if any(isinstance(plane, Deflated) for plane in planes):
+        for place, plane in enumerate(planes):
+            whole = inflate(*plane) if isinstance(plane, Deflated) else plane
+            restore([whole], out[place : place + 1])
         return
     deflated: dict[int, bytes] = {}
     for place, plane in enumerate(planes):
@@ -165,3 +189,17 @@ def inflate(data: bytes, size: int) -> bytes:
     if len(raw) != size or not stream.eof or stream.unused_data:
         raise varint.damaged(f"{size} bytes once inflated", f"at least {len(raw)}")
     return raw
+
+
+def _verify(data: bytes, size: int) -> None:
+    """Inflates piece by piece and keeps nothing; raises DamagedRecord as `inflate` does."""
+    stream = zlib.decompressobj()
+    total = 0
+    try:
+        while total <= size and not stream.eof and (piece := stream.decompress(data, _PIECE)):
+            total += len(piece)
+            data = stream.unconsumed_tail
+    except zlib.error as error:
+        raise varint.damaged("deflated bytes", str(error)) from None
+    if total != size or not stream.eof or stream.unused_data:
+        raise varint.damaged(f"{size} bytes once inflated", f"at least {total}")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 from tb_pastnet.format.tags import (
@@ -22,7 +23,7 @@ from tb_pastnet.format.tags import (
 )
 from tb_pastnet.reader import notes, summary_runs
 from tb_pastnet.reader.isolation import Problem, attempt, each_alone
-from tb_pastnet.reader.lineage_heads import LineageHead, make_lineage
+from tb_pastnet.reader.lineage_heads import LineageHead, make_lineage, within_names
 from tb_pastnet.reader.runs import SINK, SUMMARY, CatalogRun, by_writer, join_lineages, unread_run
 from tb_pastnet.reader.series_source import (
     Listing,
@@ -260,6 +261,7 @@ class Experiment:
             deleted = self._source.deleted(context, asked, reading)
             for run in set(asked).difference(deleted):
                 heads[run] = make_lineage(run, stale[run], listing[run], reading)
+            heads = _within_names(heads)
         return heads
 
     def _date_summaries(self, context: RequestContext, listing: Listing) -> dict[str, CatalogRun]:
@@ -280,6 +282,13 @@ class Experiment:
             if not self._source.deleted(context, [tb_run], reading):
                 runs[tb_run] = summary_runs.date(described, reading)
         return runs
+
+
+def _within_names(heads: Mapping[str, LineageHead]) -> dict[str, LineageHead]:
+    """The same heads; in each directory without descriptions from where these are too many."""
+    ordered = sorted(heads.values(), key=lambda head: head.name)
+    groups = (list(group) for _, group in groupby(ordered, lambda head: head.name.run))
+    return {head.tb_run: head for group in groups for head in within_names(group)}
 
 
 def _warnings(listing: Listing) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.checks import check_threshold
 from tb_pastnet.core.quantize import Codes
+from tb_pastnet.format.budget import FIGURES
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Floats, Integers, rows_of
@@ -117,6 +118,10 @@ def _make_tallies(reader: RunReader) -> RunTallies:
     lost = run.notes + masks.notes
     for main in mains:
         lost.update(main.notes)
+    most = (FIGURES + sum(len(main.steps) for main in mains)) // max(len(mains), 1)
+    if len(steps) > most:
+        lost[notes.IN_PART] += len(steps) - most
+        steps = steps[:most]
     pruned, prunable = _count_pruned(reader, needs, variables, steps, lost)
     layers = {name: layer.id for layer in run.layers for name in layer.variables}
     violations = chain.from_iterable(masks.violations.values())

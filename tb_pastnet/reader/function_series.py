@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.lineage import first_steps_after, supersede
 from tb_pastnet.format import limits
+from tb_pastnet.format.budget import PROBE_VALUES
 from tb_pastnet.format.function_change import (
     MEASURES,
     FunctionChange,
@@ -41,6 +42,9 @@ MOST_CELLS = 1 << 22
 
 MOST_PLACES = 1 << 17
 """Places of one run, over all its lineages."""
+
+MOST_INPUTS = 1 << 15
+"""Inputs of one run: each batch may differ from the one before."""
 
 MOST_CHANGES = 256
 """Changes of the probe that are listed."""
@@ -99,12 +103,18 @@ def _decoded(
     readings: Mapping[SeriesName, Sequence[StoredMessage]],
     lost: Notes,
 ) -> Iterator[tuple[int, FunctionChange]]:
-    """Each message, and the position of the lineage that wrote it."""
+    """Each message within the budget, and the position of the lineage that wrote it."""
+    work = stored = 0
     for writer, lineage in enumerate(lineages):
-        messages = readings.get((lineage.tb_run, TAG_FUNCTION), ())
         number = lineage.name.lineage
-        for block in decode_all(messages, decode_function_change, TAG_FUNCTION, number, lost):
-            yield writer, block
+        for message in readings.get((lineage.tb_run, TAG_FUNCTION), ()):
+            if work > PROBE_VALUES.most(stored):
+                lost[notes.IN_PART] += 1
+                continue
+            stored += len(message.data or b"")
+            for block in decode_all([message], decode_function_change, TAG_FUNCTION, number, lost):
+                work += block.values.size
+                yield writer, block
 
 
 def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Blocks, int]:
@@ -113,19 +123,26 @@ def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Block
     The rule depends only on the records' numbers, like `join_blocks`.
     """
     held: _Blocks = []
-    names: set[tuple[str, str]] = set()
+    places: dict[Place, Place] = {}
+    inputs: dict[Input, Input] = {}
     total = count = 0
     stride = 1
     for writer, block in blocks:
         total += len(block.steps)
-        more = names.union(map(_key, block.places))
-        if len(more) > MOST_PLACES:
+        if not (
+            _fit(places, block.places, MOST_PLACES) and _fit(inputs, block.inputs, MOST_INPUTS)
+        ):
             continue
-        names = more
-        new = _thin([(writer, block)], stride)
+        # Equal ones are kept once.
+        shared = replace(
+            block,
+            places=tuple(places.setdefault(place, place) for place in block.places),
+            inputs=tuple(inputs.setdefault(each, each) for each in block.inputs),
+        )
+        new = _thin([(writer, shared)], stride)
         held += new
         count += sum(len(thinned.steps) for _, thinned in new)
-        while count * len(names) > MOST_CELLS:
+        while count * len(places) > MOST_CELLS:
             if stride <= limits.MAX_STEP:
                 stride *= 2
                 held = _thin(held, stride)
@@ -134,6 +151,10 @@ def _join_messages(blocks: Iterable[tuple[int, FunctionChange]]) -> tuple[_Block
                 held = held[::2]
             count = sum(len(kept.steps) for _, kept in held)
     return held, total - count
+
+
+def _fit(known: Mapping[Any, Any], more: Iterable[Any], most: int) -> bool:
+    return len(known) + len(set(more).difference(known)) <= most
 
 
 def _thin(blocks: _Blocks, stride: int) -> _Blocks:

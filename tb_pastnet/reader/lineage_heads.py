@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TypeVar
@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from tb_pastnet.errors import UnreadableRecord
+from tb_pastnet.format.budget import GROUP_RATES, MAX_NAMES
 from tb_pastnet.format.description import Description, VariableEntry, decode_description
 from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.tags import DESCRIPTIONS, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
@@ -61,6 +62,7 @@ class LineageHead:
     damaged: int = 0  # messages of the timeline that could not be read
     notes: Notes = field(default_factory=Counter)  # reasons, and the writer's own notes
     overhead: Overhead | None = None  # the recording overhead, None if not recorded
+    names: int = 0  # in its description, also if that is left out
 
     @property
     def public(self) -> Lineage:
@@ -169,7 +171,24 @@ def make_lineage(
     totals = decoded(TAG_OVERHEAD, decode_overhead, lost_besides)
     overhead = max(totals, key=lambda total: (total.bytes, total.training), default=None)
     noted = lost + lost_besides + Counter(timeline.notes)
-    return LineageHead(tb_run, name, versions, description, timeline, lost.total(), noted, overhead)
+    names = 0 if description is None else description.names
+    return LineageHead(
+        tb_run, name, versions, description, timeline, lost.total(), noted, overhead, names
+    )
+
+
+def within_names(ordered: Iterable[LineageHead]) -> Iterator[LineageHead]:
+    """The lineages of one directory, in order; without their descriptions once these are too many.
+
+    Only their names count, see `format.budget`.
+    """
+    total = 0
+    for head in ordered:
+        total += head.names
+        if total > MAX_NAMES and head.description is not None:
+            yield replace(head, description=None, notes=head.notes + Counter({notes.IN_PART: 1}))
+        else:
+            yield head
 
 
 def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
@@ -179,10 +198,15 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
     sequence = np.concatenate([part.sequence for part in blocks])
     steps = np.concatenate([part.steps for part in blocks])
     rows = once(sequence, steps)
-    group_rates = np.full((max(len(part.group_rates) for part in blocks), len(steps)), np.nan)
+    groups = max(len(part.group_rates) for part in blocks)
+    # A hostile message has many groups of which no other has a rate.
+    most = GROUP_RATES.most(sum(part.group_rates.nbytes for part in blocks)) // max(len(steps), 1)
+    noted = {notes.IN_PART: 1} if groups > most else {}
+    groups = min(groups, most)
+    group_rates = np.full((groups, len(steps)), np.nan)
     ends = np.cumsum([len(part.steps) for part in blocks])
     for part, end in zip(blocks, ends, strict=True):
-        for group, rates in enumerate(part.group_rates):
+        for group, rates in enumerate(part.group_rates[:groups]):
             group_rates[group, end - len(part.steps) : end] = rates
     latest = max(blocks, key=lambda part: (part.offered, part.closed))
     return Timeline(
@@ -194,7 +218,7 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
         latest.thinned,
         latest.dropped,
         latest.closed,
-        latest.notes,
+        latest.notes | noted,
         group_rates[:, rows],
     )
 

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_pastnet.core import overlap
-from tb_pastnet.format.mask_bits import MaskBits, decode_mask
+from tb_pastnet.format.mask_bits import MaskBits, claimed, decode_mask
 from tb_pastnet.format.mask_log import decode_mask_log
 from tb_pastnet.format.tags import MASKS, TAG_MASKS
 from tb_pastnet.reader import notes
@@ -30,6 +30,9 @@ MOST_CHANGES = 1 << 19
 
 ALL_THROUGH, LOST = -1, -3
 """Instead of the position of a change: a mask without holes, and an unknown one."""
+
+_MOST_TRIES = 8
+"""Messages that are decoded for one mask: a hostile log has any number of it."""
 
 _BEFORE_ALL = -(1 << 62)
 
@@ -83,8 +86,10 @@ class StoredMask(NamedTuple):
         if self.elements > most:
             return None
         likely_first = chain(messages[self.position : self.position + 1], messages)
-        decode = partial(decode_mask, most=self.elements)
-        masks = decode_all(likely_first, decode, self.series[1], self.lineage, Notes())
+        numbered = (m for m in likely_first if claimed(m.data or b"")[0] == self.number)
+        decode = partial(decode_mask, most=self.elements, through=self.through)
+        tried = islice(numbered, _MOST_TRIES)
+        masks = decode_all(tried, decode, self.series[1], self.lineage, Notes())
         mask = next((mask for mask in masks if mask.number == self.number), None)
         if mask is None or mask.elements != self.elements:
             return None

@@ -27,7 +27,8 @@ from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series_source import Reading, RequestContext, SeriesSource, StoredMessage
 
 MOST_VIOLATIONS = 1 << 16
-"""Violations of one lineage in memory; a hostile log inflates to any number of them."""
+"""Violations of one run in memory, an equal part for each lineage; a hostile log inflates to any
+number of them."""
 
 MOST_ENTRIES = 1 << 19
 """Entries of one lineage that are read, the newest first: a violation that continues has many."""
@@ -206,14 +207,15 @@ def read_mask_history(
         ("masks", context.experiment, head.tb_run): head for head in run.lineages
     }
     variables = frozenset(run.variables)
+    most = max(MOST_VIOLATIONS // max(len(run.lineages), 1), 1)
 
     def read(missing: Sequence[Hashable]) -> Iterator[LineageMasks]:
         heads = [keys[key] for key in missing]
         listed = [head.tb_run for head in heads if not head.versions.keys().isdisjoint(_TAGS)]
         reading = source.read_listed(context, listed, _TAGS)
-        return (_decode(head, variables, reading) for head in heads)
+        return (_decode(head, variables, reading, most) for head in heads)
 
-    versions = {key: _version(head, variables) for key, head in keys.items()}
+    versions = {key: (most, _version(head, variables)) for key, head in keys.items()}
     return join_masks(run, list(cache.get_each(versions, read).values()))
 
 
@@ -222,7 +224,9 @@ def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:
     return masks, *(lineage.versions.get(tag) for tag in _TAGS), variables
 
 
-def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) -> LineageMasks:
+def _decode(
+    lineage: LineageHead, variables: Collection[str], reading: Reading, most: int
+) -> LineageMasks:
     readings, withheld = reading
     run, writer = lineage.tb_run, lineage.name.lineage
     # Without a log of masks there are no changes, unless the log is lost.
@@ -237,18 +241,23 @@ def _decode(lineage: LineageHead, variables: Collection[str], reading: Reading) 
         log = read_mask_log(messages, writer, variables, stored=stored, withheld=not messages)
     lost: Notes = Counter({notes.WITHHELD: 1} if (run, TAG_VIOLATIONS) in withheld else {})
     messages = readings.get((run, TAG_VIOLATIONS), ())
-    violations = read_violations(messages, writer, variables, lost)
+    violations = read_violations(messages, writer, variables, lost, most)
     return LineageMasks(log, violations, lost if log is None else lost + log.notes)
 
 
 def read_violations(
-    messages: Sequence[StoredMessage], lineage: int, variables: Collection[str], lost: Notes
+    messages: Sequence[StoredMessage],
+    lineage: int,
+    variables: Collection[str],
+    lost: Notes,
+    most: int | None = None,
 ) -> tuple[Violation, ...]:
     """The violations of a lineage: the latest entry for each variable, channel and first step.
 
     What can't be read is noted in `lost`.
     """
     latest: dict[tuple[str, int, int], Violation] = {}
+    most = MOST_VIOLATIONS if most is None else most
     read = 0
     newest = reversed(messages)
     for entries in decode_all(newest, decode_violations, TAG_VIOLATIONS, lineage, lost):
@@ -258,7 +267,7 @@ def read_violations(
         for entry in entries:
             if entry.variable not in variables:
                 lost[notes.VIOLATIONS_ELSEWHERE] += 1
-            elif entry.key not in latest and len(latest) >= MOST_VIOLATIONS:
+            elif entry.key not in latest and len(latest) >= most:
                 lost[notes.VIOLATIONS_TOO_MANY] += 1
             elif entry.key not in latest or latest[entry.key].last_step < entry.last_step:
                 latest[entry.key] = entry

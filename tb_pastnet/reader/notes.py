@@ -10,6 +10,7 @@ FOREIGN = "Records that tb_pastnet did not write, under its name"
 NEWER = "Records in a newer format. Update tb-pastnet where TensorBoard runs"
 DAMAGED = "Damaged records: their bytes changed after they were written, or were cut off"
 WITHHELD = "Series that TensorBoard could not read: a tensor in them is broken"
+IN_PART = "Read in part: the log claims more than its bytes can hold, see SECURITY.md"
 RESHAPED = "Records from before a layer changed its number of channels or their axis"
 NO_DESCRIPTION = "No readable description of the network, so its layers are unknown"
 LATER_STATISTICS = (

@@ -24,7 +24,7 @@ from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.series_source import Readings, SeriesName, grouped
 from tb_pastnet.reader.state_series import KERNEL
-from tb_pastnet.reader.store import RunReader
+from tb_pastnet.reader.store import MOST_ELEMENTS, RunReader
 
 UNITS = ("weights", "channels")
 WEIGHTS = UNITS[0]
@@ -358,7 +358,7 @@ def each_weights(
     for group in grouped(plans, lambda layer: sum(series(layer).values()), BYTES_A_CALL):
         readings = _read(readers[0], set().union(*map(series, group)), lost)
         for layer in group:
-            most = 8 * MOST_BYTES // max(len(layer), 1)
+            most = min(8 * MOST_BYTES // max(len(layer), 1), MOST_ELEMENTS)
             yield {run: _sets(plan, readings, most, lost) for run, plan in layer.items()}
 
 

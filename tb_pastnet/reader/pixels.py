@@ -28,6 +28,7 @@ from tb_pastnet.core.channel_states import (
 )
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.colours import Theme
+from tb_pastnet.reader.state_series import slabs
 from tb_pastnet.reader.tally import StateCounts
 
 STACK = np.array([NONFINITE, MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA])
@@ -165,7 +166,10 @@ def heatmap(
         return rows.T[down.part][:, across.part]
 
     shown = (plain == MOVING) | (mode == "delta")
-    levels = pooled(np.maximum, np.where(shown, levels_of(delta, threshold), np.uint8(0)))
+    cells = np.zeros(states.shape, np.uint8)
+    for part in slabs(*states.shape):
+        cells[:, part] = np.where(shown[:, part], levels_of(delta[:, part], threshold), 0)
+    levels = pooled(np.maximum, cells)
     state = _most(plain, across, down)[down.part][:, across.part]
     for rare in (REACTIVATED, NONFINITE):
         state[pooled(np.logical_or, plain == rare)] = rare

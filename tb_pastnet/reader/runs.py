@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, compress, islice
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede, writers_of
+from tb_pastnet.format.budget import MAX_CHANNELS, MAX_NAMES
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
 from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Floats, Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
-from tb_pastnet.reader.notes import AT_ONCE, Notes
+from tb_pastnet.reader.notes import AT_ONCE, IN_PART, Notes
 
 SINK, SUMMARY = "sink", "summary"
 """The source of a run: our own writer, or a user's own (`tf.summary`)."""
@@ -121,7 +123,7 @@ def join_lineages(name: str, ordered: Sequence[LineageHead], *, shared: bool = F
     `shared` says that others recorded into its directory at the same time.
     """
     descriptions = [head.description for head in ordered if head.description]
-    layers, variables = _network(descriptions)
+    layers, variables, beyond = _network(descriptions)
     axis, account = _axis(ordered)
     run = CatalogRun(
         name,
@@ -133,7 +135,10 @@ def join_lineages(name: str, ordered: Sequence[LineageHead], *, shared: bool = F
         {id_: _parts(id_, ordered) for id_ in variables},
         axis,
         account,
-        sum((head.notes for head in ordered), Counter({AT_ONCE: 1} if shared else {})),
+        sum(
+            (head.notes for head in ordered),
+            +Counter({AT_ONCE: int(shared), IN_PART: beyond}),
+        ),
         (shared, *((head.tb_run, tuple(sorted(head.versions.items()))) for head in ordered)),
         shared=shared,
     )
@@ -157,8 +162,11 @@ def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, 
 
 def _network(
     descriptions: Sequence[Description],
-) -> tuple[tuple[LayerEntry, ...], dict[str, VariableEntry]]:
-    """The latest network, then layers that only earlier descriptions have."""
+) -> tuple[tuple[LayerEntry, ...], dict[str, VariableEntry], int]:
+    """The latest network, then layers that only earlier descriptions have.
+
+    Variables beyond the budget of channels are left out, and counted.
+    """
     layers: dict[str, LayerEntry] = {}
     variables: dict[str, VariableEntry] = {}
     for description in reversed(descriptions):
@@ -166,8 +174,16 @@ def _network(
             variables.setdefault(variable.id, variable)
         for layer in description.layers:
             layers.setdefault(layer.id, layer)
-    usable = (_usable(layer, variables) for layer in layers.values())
-    return tuple(filter(None, usable)), variables
+    within = within_channels(variables)
+    usable = (_usable(layer, within) for layer in layers.values())
+    return tuple(filter(None, usable)), within, len(variables) - len(within)
+
+
+def within_channels(variables: Mapping[str, VariableEntry]) -> dict[str, VariableEntry]:
+    """The first variables of a run, as many as the budget of channels and names goes."""
+    channels = accumulate(variable.channels for variable in variables.values())
+    fits = (each <= MAX_CHANNELS for each in channels)
+    return dict(islice(compress(variables.items(), fits), MAX_NAMES))
 
 
 def _usable(layer: LayerEntry, variables: Mapping[str, VariableEntry]) -> LayerEntry | None:

@@ -20,6 +20,7 @@ from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import variable_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of
+from tb_pastnet.reader.cells import CellBudget, claimed_cells
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
@@ -28,8 +29,8 @@ from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 MASK_ROWS = (KEPT, TRAINABLE)
 """The statistics that `join_blocks` looks at."""
 
-MOST_CELLS = 1 << 24
-"""Records times channels of one series in memory: 256 MiB of codes."""
+MOST_CELLS = 1 << 23
+"""Records times channels of one series in memory: 144 MiB of codes."""
 
 _TOGETHER = 1 << 22
 _WIDE = 256
@@ -86,27 +87,36 @@ def make_series(
     readings: Mapping[SeriesName, Sequence[StoredMessage]],
     channels: int,
     *,
+    budget: CellBudget | None = None,
     withheld: Sequence[SeriesName] = (),
     sampled: bool = False,
     rows: Rows = ROWS,
 ) -> RecordSeries:
-    """Decodes and joins the parts of a variable, in the order of the lineages.
+    """Decodes and joins the parts of a variable, in the order of the lineages, within a budget.
 
-    `withheld` are series that TensorBoard could not return; `sampled` means that only a part of
-    the events was read. Statistics that aren't among `rows` may come back as NaN.
+    Without one, it is that of a run of no other variables. `withheld` are series that TensorBoard
+    could not return; `sampled` means that only a part of the events was read. Statistics that
+    aren't among `rows` may come back as NaN.
     """
+    budget = budget or CellBudget()
+    within = [budget.within(readings.get((part.tb_run, part.tag), ())) for part in parts]
+    claims = [claimed_cells(messages) for messages, _ in within]
+    # All lineages together.
+    most = min(MOST_CELLS / max(sum(claims), 1), 1)
     axes = list(map(_axis, parts))
     latest = next(filter(None, reversed(axes)), None)
     decoded = [
         _decode(
             part,
-            readings.get((part.tb_run, part.tag), ()),
+            messages,
             channels,
             withheld,
             rows,
+            beyond=beyond,
+            most_cells=int(most * claim) if most < 1 else MOST_CELLS,
             reshaped=axis not in (None, latest),
         )
-        for part, axis in zip(parts, axes, strict=True)
+        for part, axis, (messages, beyond), claim in zip(parts, axes, within, claims, strict=True)
     ]
     stand = supersede(
         [part.records.steps for part in decoded],
@@ -124,7 +134,7 @@ def _axis(part: SeriesPart) -> str | None:
     if entry is None:
         return None
     # The last of two axes may be "-1" or "1".
-    return re.sub(r"-\d+", lambda found: str(int(found[0]) + len(entry.shape)), entry.axis)
+    return re.sub(r"-\d{1,9}", lambda found: str(int(found[0]) + len(entry.shape)), entry.axis)
 
 
 def _decode(
@@ -134,9 +144,12 @@ def _decode(
     withheld: Sequence[SeriesName],
     rows: Rows,
     *,
+    beyond: int,
+    most_cells: int,
     reshaped: bool,
 ) -> _Part:
-    lost: Notes = Counter()
+    """Decodes the messages of a lineage; `beyond` is how many records are over the budget."""
+    lost: Notes = Counter({notes.IN_PART: beyond} if beyond else {})
     noted: Notes = Counter()
     lineage = part.lineage.name.lineage if part.lineage else 0
     opened = partial(open_block, rows=rows)
@@ -145,7 +158,7 @@ def _decode(
     fitting = _of_width(blocks, None if reshaped else channels, noted)
     if part.lineage is None:
         fitting = iter(_as_written(fitting))
-    records, left_out = join_blocks(restored(fitting), channels)
+    records, left_out = join_blocks(restored(fitting), channels, most_cells)
     if part.lineage is not None:
         records = choose(records, once(records.sequence, records.steps))
     if (part.tb_run, part.tag) in withheld:
@@ -275,7 +288,8 @@ def join_blocks(
     total = count = last = 0
     stride = 1
     mask: npt.NDArray[np.int16] | None = None
-    for block in blocks:
+    each = iter(blocks)
+    while (block := next(each, None)) is not None:  # none stays in memory after the last
         total += len(block.steps)
         last = max(last, int(block.sequence[-1]))
         held += _thin([(block, _mask_changes(block, mask))], stride)
@@ -289,7 +303,9 @@ def join_blocks(
                 # Only changes of a mask remain, too many even of those.
                 held = _halve(held)
             count = sum(len(kept.steps) for kept, _ in held)
-    return concatenate([kept for kept, _ in held], channels), total - count
+    remaining = [kept for kept, _ in held]
+    held.clear()
+    return concatenate(remaining, channels), total - count
 
 
 def _mask_changes(block: Block, previous: npt.NDArray[np.int16] | None) -> Flags:
@@ -316,19 +332,25 @@ def _choose_each(held: Sequence[_Held], stay: Sequence[Flags]) -> list[_Held]:
     return [(choose(block, flags), changed[flags]) for (block, changed), flags in pairs]
 
 
-def concatenate(blocks: Sequence[Block], channels: int) -> Block:
-    """Joins blocks in the given order; no blocks make an empty one."""
+def concatenate(blocks: list[Block], channels: int) -> Block:
+    """Joins blocks in the given order and takes them from the list; none make an empty one."""
     if not blocks:
         none = np.zeros(0, np.int64)
         return Block(none, none, none, np.zeros((len(STATISTICS), 0, channels), np.int16))
     if len(blocks) == 1:
         return blocks[0]
-    return Block(
-        np.concatenate([block.sequence for block in blocks]),
-        np.concatenate([block.steps for block in blocks]),
-        np.concatenate([block.past_steps for block in blocks]),
-        np.concatenate([block.codes for block in blocks], axis=1),
+    sequence, steps, past_steps = (
+        np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("sequence", "steps", "past_steps")
     )
+    codes = np.empty((len(STATISTICS), len(steps), channels), np.int16)
+    end = len(steps)
+    # From the last one on, so that the memory of each is free for the next.
+    while blocks:
+        block = blocks.pop()
+        codes[:, end - len(block.steps) : end] = block.codes
+        end -= len(block.steps)
+    return Block(sequence, steps, past_steps, codes)
 
 
 def choose(records: Block, chosen: Flags | Integers) -> Block:

@@ -88,11 +88,11 @@ class StateSeries:
             own = self.unsettled[:, part], self.delta[:, part]
             settled[:, part] = channel_states.settle(*own, threshold=threshold)
 
-        list(in_threads(slab, _slabs(*settled.shape)))
+        list(in_threads(slab, slabs(*settled.shape)))
         return settled
 
 
-def _slabs(records: int, channels: int) -> list[slice]:
+def slabs(records: int, channels: int) -> list[slice]:
     """Groups of channels, for threads: what is computed in between stays small."""
     width = max(_SLAB // max(records, 1), 1)
     return [slice(start, start + width) for start in range(0, channels, width)]
@@ -127,7 +127,7 @@ def make_state_series(
         )
         return pruned_weights(codes, variable.elements)
 
-    counts = list(in_threads(slab, _slabs(records, channels)))
+    counts = list(in_threads(slab, slabs(records, channels)))
     return StateSeries(
         series.steps,
         series.past_steps,

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,12 +15,14 @@ from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.checks import check_threshold
+from tb_pastnet.format.budget import CELLS
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader import function_series
 from tb_pastnet.reader.arrays import Flags
 from tb_pastnet.reader.cache import Cache, ReadValue
 from tb_pastnet.reader.catalog import Catalog, Experiment
+from tb_pastnet.reader.cells import CellBudget, share_of, surplus
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
 from tb_pastnet.reader.isolation import reading
 from tb_pastnet.reader.layer_events import recorded_events
@@ -66,6 +68,15 @@ MARKS = "marks"
 
 _SMALL = 2 / 5
 _LARGE = 2 << 20
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Whether a run as a whole is within its budget of channel-records."""
+
+    is_whole: bool
+    size: int = 64  # bytes that it holds, about
+    notes: Notes = field(default_factory=Notes)  # none
 
 
 class Store:
@@ -266,7 +277,7 @@ class RunReader:
         """
 
         def read(group: Sequence[str]) -> list[Value]:
-            return [make(variable, series) for variable, series in self._read(group, rows)]
+            return self._read(group, make, rows)
 
         groups = list(grouped(variables, self._cells, CELLS_A_CALL))
         text = f"Reading {self.run.name}"
@@ -294,9 +305,12 @@ class RunReader:
         return {variable: values[key] for key, variable in keys.items()}
 
     def _read_one(self, variable: str, rows: Rows) -> RecordSeries:
-        return next(self._read([variable], rows))[1]
+        return self._read([variable], lambda _, series: series, rows)[0]
 
-    def _read(self, variables: Sequence[str], rows: Rows) -> Iterator[tuple[str, RecordSeries]]:
+    def _read(
+        self, variables: Sequence[str], make: Callable[[str, RecordSeries], Value], rows: Rows
+    ) -> list[Value]:
+        """Reads variables in one call; the records of one at a time are in memory."""
         run = self.run
         parts = [part for variable in variables for part in run.parts[variable]]
         widths = [run.variables[name].channels for name in variables]
@@ -311,16 +325,35 @@ class RunReader:
         }
         if self.store.source.deleted(self.context, listed, reading):
             raise RunDeleted(run.name)
-        for variable in variables:
-            series = make_series(
+
+        def series(variable: str) -> RecordSeries:
+            return make_series(
                 run.parts[variable],
                 reading[0],
                 run.variables[variable].channels,
+                budget=self._budget(variable),
                 withheld=reading[1],
                 sampled=most < ALL,
                 rows=rows,
             )
-            yield variable, series
+
+        return [make(variable, series(variable)) for variable in variables]
+
+    def _budget(self, variable: str) -> CellBudget:
+        widths = self.run.variables
+        return CellBudget(
+            share_of(widths[variable].channels, sum(v.channels for v in widths.values())),
+            lambda: self.kept(("weighed",), self._weigh).is_whole,
+        )
+
+    def _weigh(self) -> Weighed:
+        """Reads the records of all variables, without decoding them."""
+        left, run = CELLS.free, self.run
+        for names in grouped(run.variables, self._cells, CELLS_A_CALL):
+            tags = [part.tag for name in names for part in run.parts[name]]
+            readings, _ = self.store.source.read(self.context, run.tb_runs, tags)
+            left += sum(map(surplus, readings.values()))
+        return Weighed(left >= 0)
 
     @property
     def _records(self) -> int:

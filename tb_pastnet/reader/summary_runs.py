@@ -14,7 +14,15 @@ from dataclasses import replace
 from tb_pastnet.core.account import Account
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import LayerEntry, Series, VariableEntry, decode_series
-from tb_pastnet.reader.runs import NO_AXIS, SUMMARY, CatalogRun, SeriesPart, TimeAxis
+from tb_pastnet.reader.notes import IN_PART
+from tb_pastnet.reader.runs import (
+    NO_AXIS,
+    SUMMARY,
+    CatalogRun,
+    SeriesPart,
+    TimeAxis,
+    within_channels,
+)
 from tb_pastnet.reader.series import make_series
 from tb_pastnet.reader.series_source import Reading, SeriesVersion
 
@@ -43,7 +51,8 @@ def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun |
     series = _series(versions)
     if not series:
         return None
-    variables = {tag: _variable(tag, described) for tag, described in series.items()}
+    described = {tag: _variable(tag, each) for tag, each in series.items()}
+    variables = within_channels(described)
     groups: dict[str, list[str]] = {}
     for tag, variable in variables.items():
         groups.setdefault(variable.layer, []).append(tag)
@@ -54,10 +63,10 @@ def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun |
         (),
         tuple(_layer(id_, tags, variables) for id_, tags in groups.items()),
         variables,
-        {tag: (SeriesPart(tb_run, tag, None),) for tag in series},
+        {tag: (SeriesPart(tb_run, tag, None),) for tag in variables},
         NO_AXIS,
         Account(),
-        Counter(),
+        +Counter({IN_PART: len(described) - len(variables)}),
         (tb_run, tuple(sorted(versions.items()))),
     )
 

@@ -88,7 +88,7 @@ CONSTANT = b"\x00\x00\x00"
     [
         ([varint.encode([0, 1])], "a block of reasonable size, got 1 x 0 cells"),
         ([varint.encode([limits.MAX_CHANNELS + 1, 1])], "a number of at most"),
-        ([varint.encode([limits.MAX_CHANNELS, 2])], "a block of reasonable size"),
+        ([varint.encode([limits.MAX_CHANNELS, 3])], "a block of reasonable size"),
         ([varint.encode([1, 2])], "1 more bytes, got 0"),
         ([varint.encode([1, 1]), bytes(3), b"\x07"], "constant or deflated, got mode 7"),
         ([varint.encode([1, 1]), bytes(3), 8 * CONSTANT, b"x"], "the end of the record, got 1"),

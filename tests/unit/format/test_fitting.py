@@ -53,7 +53,7 @@ def described(network, **more):
         ({"layer": "\ud83d/a"}, "its name isn't Unicode"),
         ({"dtype": "\udc00"}, "its name isn't Unicode"),
         ({"channels": limits.MAX_CHANNELS}, None),
-        ({"channels": limits.MAX_CHANNELS + 1}, "it has 16,777,217 channels, more than 16,777,216"),
+        ({"channels": limits.MAX_CHANNELS + 1}, "it has 8,388,609 channels, more than 8,388,608"),
     ],
 )
 def test_what_a_reader_refuses_has_a_reason(change, reason):

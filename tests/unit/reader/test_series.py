@@ -248,8 +248,7 @@ def test_the_account_of_a_restart_of_which_only_a_part_was_read() -> None:
 
 
 def test_what_is_left_out_for_memory_is_noted_and_counts_as_thinned(monkeypatch) -> None:
-    cut = functools.partial(join_blocks, most_cells=2 * 6)
-    monkeypatch.setattr("tb_pastnet.reader.series.join_blocks", cut)
+    monkeypatch.setattr("tb_pastnet.reader.series.MOST_CELLS", 2 * 6)
     steps = np.arange(1, 13)
     for here, lineage in ((place(1, steps), 101), (SeriesPart("r1", TAG, None), 0)):
         series = make_series([here], {("r1", TAG): messages(steps, lineage)}, 2)

@@ -1,0 +1,60 @@
+"""Channel-records of a run, counted before they are decoded: see `format.budget`.
+
+Each variable has a share of what is free, by its channels. Within that, and what its own bytes
+allow, nothing else has to be read. A variable over it isn't cut if the run as a whole is within:
+channels that never change take few bytes, and others of the run may take more. So the answer
+depends on the log alone, not on the order of requests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from tb_pastnet.format.block import claimed
+from tb_pastnet.format.budget import CELLS
+from tb_pastnet.reader.series_source import StoredMessage
+
+
+class CellBudget:
+    """The budget of one variable: messages are taken in order, until one is over it.
+
+    `free` is its share of the free work; `is_whole` returns whether its run as a whole is within
+    the budget, and is called only if the variable isn't.
+    """
+
+    def __init__(
+        self, free: int = CELLS.free, is_whole: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._left: float = free
+        self._is_whole = is_whole
+
+    def within(self, messages: Sequence[StoredMessage]) -> tuple[Sequence[StoredMessage], int]:
+        """The next messages as far as the budget goes, and how many records come after these."""
+        for position, message in enumerate(messages):
+            self._left += surplus([message])
+            if self._left < 0:
+                if not self._is_whole():
+                    return messages[:position], _records(messages[position:])
+                self._left = math.inf
+        return messages, 0
+
+
+def surplus(messages: Sequence[StoredMessage]) -> int:
+    """What messages of channels allow by their bytes, less what they hold."""
+    stored = sum(len(message.data or b"") for message in messages)
+    return CELLS.per_byte * stored - claimed_cells(messages)
+
+
+def claimed_cells(messages: Iterable[StoredMessage]) -> int:
+    """How many channels times records messages claim to hold."""
+    return sum(math.prod(claimed(message.data or b"")) for message in messages)
+
+
+def _records(messages: Iterable[StoredMessage]) -> int:
+    return sum(max(claimed(message.data or b"")[0], 1) for message in messages)
+
+
+def share_of(channels: int, all_channels: int) -> int:
+    """The share of free work of a variable, by its channels among those of all variables."""
+    return CELLS.free * channels // max(all_channels, 1)
