@@ -1,7 +1,7 @@
 """The work that one run of an untrusted log may cost a reader, counted, beside `limits`.
 
-`limits` bound one message, but a hostile log has many. Work is counted from the stored bytes alone,
-in the order of the log, and never in seconds: the same log reads the same in both of TensorBoard's
+`limits` bound one message, but a hostile log has many. Work is counted by the stored bytes, in the
+order of the log, and never in seconds: the same log reads the same in both of TensorBoard's
 loaders and in `pastnet.read`. A run over its budget is shown up to there, with the note that it was
 read in part. docs/reference/record_format.md has the table.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Budget(NamedTuple):
+class Allowance(NamedTuple):
     """Work that is free, and work that is allowed for each stored byte in addition."""
 
     free: int
@@ -22,20 +22,20 @@ class Budget(NamedTuple):
         return self.free + self.per_byte * stored
 
 
-CELLS = Budget(1 << 24, 100)
+CELLS = Allowance(1 << 24, 100)
 """Channels times records of one run: a recorder's logs have at most 6 for each byte."""
 
-JSON_VALUES = Budget(1 << 12, 8)
+JSON_VALUES = Allowance(1 << 12, 8)
 """Values in one JSON payload: a recorder's have at most 2 for each byte."""
 
-PROBE_VALUES = Budget(1 << 24, 100)
+PROBE_VALUES = Allowance(1 << 24, 100)
 """Values in all messages of a run's probe: a recorder's have at most 13 for each byte."""
 
-GROUP_RATES = Budget(1 << 16, 1)
+GROUP_RATES = Allowance(1 << 16, 1)
 """Groups times records of one lineage: a recorder stores 8 bytes for each."""
 
 FIGURES = 1 << 19
-"""Layers times records of one run, beside those that are stored: an overview has a figure each."""
+"""Layers times records of one run, in addition to those that are stored: an overview has a figure each."""
 
 MAX_NAMES = 1 << 18
 """Layers, variables and groups in all descriptions of one run; a network of 300 layers has 900."""

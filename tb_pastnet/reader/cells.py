@@ -3,7 +3,7 @@
 Each variable has a share of what is free, by its channels. Within that, and what its own bytes
 allow, nothing else has to be read. A variable over it isn't cut if the run as a whole is within:
 channels that never change take few bytes, and others of the run may take more. So the answer
-depends on the log alone, not on the order of requests.
+depends only on the log, not on the order of requests.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class LineageHead:
     damaged: int = 0  # messages of the timeline that could not be read
     notes: Notes = field(default_factory=Counter)  # reasons, and the writer's own notes
     overhead: Overhead | None = None  # the recording overhead, None if not recorded
-    names: int = 0  # in its description, also if that is left out
+    names: int = 0  # in its description, even if that is left out
 
     @property
     def public(self) -> Lineage:

@@ -345,7 +345,7 @@ def concatenate(blocks: list[Block], channels: int) -> Block:
     )
     codes = np.empty((len(STATISTICS), len(steps), channels), np.int16)
     end = len(steps)
-    # From the last one on, so that the memory of each is free for the next.
+    # From the last one on: the memory of each is free for the next.
     while blocks:
         block = blocks.pop()
         codes[:, end - len(block.steps) : end] = block.codes

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +13,7 @@ from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.runs import SeriesPart
-from tb_pastnet.reader.series import RecordSeries, join_blocks, make_series, restored
+from tb_pastnet.reader.series import RecordSeries, make_series, restored
 from tb_pastnet.reader.series_source import StoredMessage
 from tests.sealed import block as block_message
 
