@@ -1,4 +1,4 @@
-"""The work that one run of an untrusted log may cost a reader, counted, beside `limits`.
+"""The work that one run of an untrusted log may cost a reader, counted, next to `limits`.
 
 `limits` bound one message, but a hostile log has many. Work is counted by the stored bytes, in the
 order of the log, and never in seconds: the same log reads the same in both of TensorBoard's
@@ -35,7 +35,7 @@ GROUP_RATES = Allowance(1 << 16, 1)
 """Groups times records of one lineage: a recorder stores 8 bytes for each."""
 
 FIGURES = 1 << 19
-"""Layers times records of one run, in addition to those that are stored: an overview has a figure each."""
+"""Layers times records of one run beyond those stored: an overview has a figure for each."""
 
 MAX_NAMES = 1 << 18
 """Layers, variables and groups in all descriptions of one run; a network of 300 layers has 900."""

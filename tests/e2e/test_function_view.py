@@ -229,7 +229,9 @@ def test_without_a_probe_it_teaches(tab: Tab) -> None:
 
 def test_an_error_names_itself_and_retry_mends_it(tab: Tab) -> None:
     found = clean(tab.drive("functionFails", run="freezing"))
-    assert found["before"]["alerts"] == ["freezing: not loaded. Could not read the probe. <b>Try</b> again."]
+    assert found["before"]["alerts"] == [
+        "freezing: not loaded. Could not read the probe. <b>Try</b> again."
+    ]
     assert found["before"]["runs"] == ["calm", "epochs"]
     assert (found["alerts"], found["runs"]) == ([], list(STEPS))
 
