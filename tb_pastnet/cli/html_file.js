@@ -71,7 +71,8 @@ async function answerOf(route, query) {
   const code = KEYS.get(keyOf(route, query));
   if (code === undefined) {
     const message = `This file doesn't hold it: ${route} is there for some settings alone. Open the log in TensorBoard.`;
-    return new Response(JSON.stringify({ error: { message } }), { status: 404 });
+    // Not 404, after which the page looks whether the index has changed.
+    return new Response(JSON.stringify({ error: { message } }), { status: 410 });
   }
   const packed = new Blob([decode(ANSWERS[code])]).stream();
   const body = await new Response(packed.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();

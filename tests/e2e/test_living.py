@@ -141,7 +141,7 @@ def test_the_page_outlives_its_server(tmp_path: Path) -> None:
         "Could not reach TensorBoard's server: expected an answer, got none. "
         "Check that TensorBoard is still running."
     )
-    assert set(gone["alerts"]) == {lost, f"b, mask overlap: not loaded. {lost}"}
+    assert set(gone["alerts"]) == {lost, f"b: not loaded. {lost}"}
     assert (gone["side"], gone["title"], gone["axe"]) == (["a", "b"], [LAYER], [])
     assert found["before"]["heat"].startswith("a: 8 channels over 10 records")  # it was there
     assert found["before"]["alerts"] == []

@@ -7,7 +7,7 @@ import { STATE_NAMES } from "../../data/states";
 import { drawParts } from "../../draw/heatmap";
 import { RasterCanvas, useSize } from "../../parts/canvas";
 import { Crosshairs } from "../../parts/plot";
-import { Marker, RunName, Skeleton, Status } from "../../parts/widgets";
+import { Lost, Marker, OldSign, RunName, Skeleton, Status } from "../../parts/widgets";
 import { largest, sharesText } from "../../parts/words";
 import type { OverlapAnswer } from "../../server/types";
 import { cellsOf, layerCells } from "../../state/answers";
@@ -122,7 +122,14 @@ export function Thumbnails({ layer, run }: { layer: string; run: Run }) {
         <Pictures runs={others} layer={layer} width={width} />
         <Crosshairs width={width} pitch={width + GAP} count={others.length} height={HEIGHT} />
       </div>
-      <Status of={[...answers, ["mask overlap", overlap]]} />
+      <Status of={answers} />
+      {!overlap.value && overlap.error ? (
+        <p class="note">
+          <Lost why={overlap.error} what={`mask overlap ${NOT_LOADED}`} />
+        </p>
+      ) : (
+        <OldSign of={[overlap]} />
+      )}
     </>
   );
 }
