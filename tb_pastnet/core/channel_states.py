@@ -6,10 +6,11 @@ The first that applies:
 mask it is only measured: a kernel's channel that is zero now, and was seen non-zero earlier, at the
 latest in this record's past. 3. frozen: no update may change any of it. 4. following: anything but
 an optimizer moves it on purpose, like a target network. 5. reactivated: it was nonfinite, pruned or
-frozen in one of the last `patience` records. 6. settled: its relative delta stayed under the
-threshold for `patience` records, and since then neither reached ten times the threshold nor stayed
-at or over it for `patience` records. One that has been exactly zero since the first record is
-settled from there on. 7. moving: everything else.
+frozen in one of the last `patience` records. 6. no data: the record has no past values, and so no
+delta. 7. settled: its relative delta stayed under the threshold for `patience` records, and since
+then neither reached ten times the threshold nor stayed at or over it for `patience` records. One
+that has been exactly zero since the first record is settled from there on. 8. moving: everything
+else.
 
 In addition to the state there is one mark, violated: all of it was held since the step of its past
 value, and yet bits changed. Lineages don't matter here: a resumed run is one series.
@@ -94,6 +95,7 @@ def unsettled_states(
 
     state = np.empty(apart.shape, np.uint8)
     state[:] = np.where(follows, FOLLOWING, MOVING)
+    state[(codes[statistics.PAST_NORM] == NAN) & (state == MOVING)] = NO_DATA
     if apart.any():
         state[_any_before(apart, patience) & ~np.asarray(follows)] = REACTIVATED
         state[frozen] = FROZEN
@@ -131,7 +133,8 @@ def seen(codes: Codes) -> Flags:
 
 
 def _nonzero(codes: Codes) -> Flags:
-    values: Flags = (codes[statistics.NORM] != ZERO) | (codes[statistics.PAST_NORM] != ZERO)
+    past = codes[statistics.PAST_NORM]
+    values: Flags = (codes[statistics.NORM] != ZERO) | ((past != ZERO) & (past != NAN))
     return values
 
 

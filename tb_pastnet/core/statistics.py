@@ -55,6 +55,9 @@ NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = ma
     STATISTICS.index,
     ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable"),
 )
+OF_PAST = [PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED]
+"""Rows that need past values: NaN in a record that has none."""
+
 VALUE_ROWS = NONFINITE + 1
 """The first rows, computed from values; the others come from masks."""
 

@@ -219,6 +219,7 @@ class PastNetCallback(CountingCallback):
         else:
             self.recorder = VariableRecorder(model=model, **settings)
             self._count.steps_of = self.recorder.steps_of
+        self.recorder.follow_executions()
         self._timer = self.recorder.meter
 
     @noted("Could not record the model")

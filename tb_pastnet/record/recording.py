@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.parallel import fork_aware_pid
-from tb_pastnet.core.statistics import KEPT, TRAINABLE
+from tb_pastnet.core.statistics import KEPT, OF_PAST, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.files import base_name
 from tb_pastnet.format.limits import MAX_STEP
@@ -166,6 +166,10 @@ class Recording:
         finally:
             self._observe(quick=True)
 
+    def follow_executions(self) -> None:
+        """Says that `record` is called after each execution, even if that makes several steps."""
+        self._schedule.sees_all = True
+
     @metered("Could not look at held weights")
     @guarded("Could not look at held weights")
     def observe(self) -> None:
@@ -307,11 +311,8 @@ class Recording:
 
     def _record(self, sink: Sink, step: int, action: Action) -> None:
         self._lineage.lock.take()
-        if action.past_step is None:
-            self._tell_masks(sink, step)
-            sink.reserve()
-            self._failures.add("Could not make a record: its past values are unknown")
-            return
+        if action.note:
+            self._failures.add(action.note)
         try:
             sequence = sink.reserve()
             # Before the record in which they are in force, which would be wrong without them.
@@ -336,13 +337,16 @@ class Recording:
 
     def _measure(self, sequence: int, step: int, action: Action) -> Record:
         """Measures a record, and makes the current values the past if the same copy is due."""
+        has_past = action.past_step is not None
         # Before the past values are replaced.
         with self._timer.part(PROBE):
-            probes = sequence % self._schedule.probe_every == 0
+            probes = has_past and sequence % self._schedule.probe_every == 0
             function = self._moved_outputs(action.compare) if probes else None
         with self._timer.part(RECORDS):
             replace = action.copy == action.compare
             values = self._source.compare(action.compare, replace=replace)
+            if not has_past:
+                values[OF_PAST] = np.nan
             values[KEPT], free = self._tracker.shares()
             values[TRAINABLE] = free * np.repeat(self._source.trainable(), self._widths)
             rate, of_groups = self._learning_rates(step)

@@ -11,6 +11,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.overhead_timer import OverheadTimer
+from tb_pastnet.record.updates import Updates
 
 NAMED = ("previous", "record", "epoch", "initial")
 MOST_COPIES = 16
@@ -22,9 +23,10 @@ class Action(NamedTuple):
 
     Attributes:
         compare: the copy that the record is compared with.
-        past_step: the step of that copy; None if unknown, because it couldn't be taken.
+        past_step: the step of that copy; None if the record has nothing to be compared with.
         copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
         thinned: a record is due, but the budget leaves it out.
+        note: what to tell the user about its past; "" for nothing.
     """
 
     record: bool
@@ -32,6 +34,17 @@ class Action(NamedTuple):
     past_step: int | None
     copy: int | None
     thinned: bool = False
+    note: str = ""
+
+
+UNKNOWN_PAST = (
+    "Made a record without deltas: its past values are unknown. Call `record` at each step, or use "
+    'past="record"; if the first call isn\'t for step 1, pass initial_step='
+)
+ASSUMED_START = (
+    'Took the values at the beginning for those of step 0, as past="initial" needs their step. '
+    "Pass initial_step="
+)
 
 
 class Schedule:
@@ -52,6 +65,10 @@ class Schedule:
         copies: how many past copies are held.
         last: the last step seen.
         now: the step of the current values, even if `advance` couldn't be called for it.
+        made: updates since the last call, if something counts them; otherwise 0.
+        overdue: after more updates than these since the last call, one was left out: `updated` may
+            need a copy.
+        sees_all: no step is made without a call, except for those of one execution.
     """
 
     def __init__(
@@ -76,11 +93,22 @@ class Schedule:
         self.last = self.now = start
         # Due besides multiples of `every`.
         self._first = self._end = -1
+        self._start = start
         if start is not None:
             self._begin(start)
-        # Steps of the copies; None if one was never taken.
+        # Steps of the copies; None if one was never taken, or isn't of a known step.
         self._steps: list[int | None] = [start, *[None] * (self.copies - 1)]
         self._unknown = start is None
+        self.sees_all = False
+        self.made, self.overdue = 0, 1
+        self.updates = Updates()
+        # Copies taken since the last call, and after how many updates.
+        self._between: dict[int, int] = {0: 0} if start is None else {}
+        # The last call, that at which a multiple of `every` was reached, and the steps to the last.
+        self._call = start
+        self._due_at: int | None = None
+        self._stride = 0
+        self._loose = self._assumed = False
         # Whether a due record is made, once decided.
         self._decided: dict[tuple[int, bool], bool] = {}
         # Before this step nothing is due, while steps follow one another.
@@ -96,12 +124,50 @@ class Schedule:
 
     def copied(self, copy: int) -> None:
         """Notes that the current values were copied."""
-        self._steps[copy] = self.now
+        self._between.pop(copy, None)
+        self._steps[copy] = None if self._loose else self.now
+        self._loose = False
+        if self.made:
+            # Until the next call says which step it was.
+            self._steps[copy] = (self.last or 0) + self.made // self.updates.each
+            self._between[copy] = self.made
+
+    def updated(self, made: int) -> int | None:
+        """The copy to take after `made` updates since the last call, before anything follows."""
+        self.made = made
+        steps, rest = divmod(made, self.updates.each)
+        if self._lag is None or rest:
+            return None
+        last, sparse = self.last or 0, self.updates.sparse
+        due = last + steps + self._lag
+        stride = self._stride if sparse and (due - last) % self._stride == 0 else 1
+        # Where calls follow each step, the last one has copied what the next needs.
+        has_own = self._lag == 1 and self._stride and not sparse and self._steps[0] == last
+        if has_own or not self._is_due(due - stride, due):
+            return None
+        return self._free() if self._affords(due) else None
+
+    def skipped(self, step: int) -> int | None:
+        """The copy to take at a call without an update: at the next step a record may be due."""
+        if self._unknown and step <= 1:
+            self._begin_unknown(step)
+            self.last = step - 1
+        self.now = self._call = step
+        if self._lag != 1 or self._steps[0] == self.last or not self._is_due(step, step + 1):
+            return None
+        return 0 if self._affords(step + 1) else None
+
+    def count(self, trainers: int) -> None:
+        """Updates are counted from now on, of so many optimizers."""
+        self.updates.trainers = max(trainers, 1)
+        self.overdue = self.updates.each - self.updates.sparse
 
     def restart(self, step: int) -> int | None:
         """Starts again at a step. Returns the copy to take, if any: with "initial" it stays."""
-        self.last = self.now = step
-        self._unknown = False
+        self.last = self.now = self._call = step
+        self._unknown = self._loose = False
+        self.made, self._stride, self._due_at = 0, 0, None
+        self._between.clear()
         self._quiet_until = 0
         self._decided.clear()
         self._begin(step)
@@ -122,22 +188,27 @@ class Schedule:
     def sync(self) -> int:
         """Makes the current values the past. Returns the copy to take now."""
         self._steps[0] = None
+        # Steps may have followed the last call.
+        self._loose = not (self.sees_all or self._stride == 1 or self.updates.counted)
         return 0
 
     def passes(self, step: int) -> bool:
         """Moves to the next step if `advance` found that nothing is due there: quick."""
-        if step >= self._quiet_until or step - 1 != self.last:
+        if step >= self._quiet_until or step - 1 != self.last or self._between:
             return False
-        self.last = self.now = step
+        self.last = self.now = self._call = step
+        self.made = 0
         return True
 
     def advance(self, step: int) -> Action:
         """Moves to a later step: returns what is due."""
-        if self._unknown:
-            self.last, self._unknown = step - 1, False
-            self._steps[0] = step - 1
-            self._begin(step - 1)
         previous = step - 1 if self.last is None else self.last
+        if self._unknown:
+            self._begin_unknown(step)
+            previous = step - 1 if self._start is None else self._start
+        else:
+            # Calls without an update are calls.
+            self._settle(step, step - (previous if self._call is None else self._call))
         self.last = self.now = step
         due = self._is_due(previous, step)
         if due:
@@ -146,8 +217,11 @@ class Schedule:
             self._decided = {key: yes for key, yes in self._decided.items() if key[0] >= number}
         record = due and self._affords(step)
         compare = self._compare(step) if due else 0
-        past_step = self._steps[compare]
-        copy = self._copy(step, step - previous, record)
+        past_step, note = self._past(step, previous, compare)
+        self._stride, self._call = step - previous, step
+        if step // self.every > previous // self.every:
+            self._due_at = step
+        copy = self._copy(step, 1 if self.updates.sparse else self._stride, record)
         if copy is not None:
             self._steps[copy] = None
         # The next record, and the next step that is `_lag` before one.
@@ -155,7 +229,7 @@ class Schedule:
         ends = [self._end - lag for lag in lags if self._end - lag > step]
         dues = [step + self.every - (step + lag) % self.every for lag in lags]
         self._quiet_until = min(*dues, *ends)
-        return Action(record, compare, past_step, copy, due and not record)
+        return Action(record, compare, past_step, copy, due and not record, note)
 
     def finished(self) -> None:
         """Notes that a record was made at the last step seen, or has failed."""
@@ -165,7 +239,55 @@ class Schedule:
 
     def _begin(self, start: int) -> None:
         """The values of a step can be compared with the next."""
+        self._start = start
         self._first = start + 1 if self._lag in (None, 1) else -1
+
+    def _begin_unknown(self, step: int) -> None:
+        """Begins with the first step seen: which one the values before are of may be uncertain."""
+        self._unknown = False
+        self._begin(step - 1)
+        has_start, made = self._between.get(0) == 0, self.made
+        self._settle(step, max(step, 1), unknown=True)
+        back = self.updates.back(made) if made else None
+        if back is None:
+            back = 1 if step <= 1 else step if self.past == "initial" else None
+            self._assumed = self.past == "initial" and step > 1
+        self._start = None if back is None else step - back
+        if has_start:
+            self._steps[0] = self._start
+
+    def _settle(self, step: int, stride: int, *, unknown: bool = False) -> None:
+        """Names the copies taken since the last call, counting updates back from a step."""
+        made, self.made = self.made, 0
+        self.updates.call(made, stride, unknown=unknown)
+        for copy, after in self._between.items():
+            back = self.updates.back(made - after)
+            self._steps[copy] = None if back is None else step - back
+        self._between.clear()
+        self.overdue = self.updates.each - self.updates.sparse
+
+    def _past(self, step: int, previous: int, compare: int) -> tuple[int | None, str]:
+        """The step of the copy to compare with, None if it isn't what was asked for; and a note."""
+        past, stride = self._steps[compare], step - previous
+        if past is None:
+            return None, UNKNOWN_PAST
+        if self._lag is None or self.sees_all:
+            assumed, self._assumed = self._assumed, False
+            return past, ASSUMED_START if assumed else ""
+        asked = step - self._lag if self._start is None else max(step - self._lag, self._start)
+        # A copy of an earlier call stands in, but not for the last one.
+        stands_in = past < step and (self._lag > 1 or past > step - self._lag - stride)
+        if past == asked or (stands_in and not self._only_due(step, previous)):
+            return past, ""
+        return None, UNKNOWN_PAST
+
+    def _only_due(self, step: int, previous: int) -> bool:
+        """Whether calls leave out all steps between two at which records are due."""
+        no_gap = step - previous == 1 or self._call in range(previous + 1, step)
+        if self.sees_all or self.updates.counted or self.every == 1 or no_gap:
+            return False
+        after_due = previous == self._due_at or previous % self.every == 0
+        return after_due and step // self.every > previous // self.every
 
     def _is_due(self, previous: int, step: int) -> bool:
         """Whether a record is due at a step that follows another."""
@@ -200,6 +322,12 @@ class Schedule:
         due = step + stride * -(-self._lag // stride)
         if not self._is_due(due - stride, due) or not self._affords(due):
             return None
+        if due - step != self._lag and self._only_due(due, step):
+            return None
+        return self._free()
+
+    def _free(self) -> int:
+        """A copy without values that are needed."""
         free = [copy for copy, taken in enumerate(self._steps) if taken is None]
         oldest = min(range(self.copies), key=lambda copy: self._steps[copy] or 0)
         return free[0] if free else oldest

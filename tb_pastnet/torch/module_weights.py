@@ -48,6 +48,7 @@ class TorchWeight(Weight):
             handles=entry.handles,
         )
         self.entry = self.variable = entry
+        self.stand_in: torch.Tensor | None = None
 
     def read(self) -> Array:
         """See `Weight`: the stored values."""
@@ -58,8 +59,12 @@ class TorchWeight(Weight):
         return values_in(self.value())
 
     def value(self) -> torch.Tensor:
-        """The effective values where they are; raises InvalidArgument if their shape is another."""
-        return self._checked(self.entry.value())
+        """The effective values where they are; raises InvalidArgument if their shape is another.
+
+        If it has a `stand_in`, values that were kept of an earlier moment, it is that.
+        """
+        kept = self.stand_in
+        return self._checked(self.entry.value() if kept is None else kept)
 
     def _checked(self, tensor: torch.Tensor) -> torch.Tensor:
         # Not `self.shape`, which may be that of a rank's part.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,6 +45,8 @@ class OptimizerSteps:
         stepped: whether any has since the last call of `skipped`.
         held: weights, by name, that are checked for a gradient at each update.
         with_gradient: the number of updates in which they had one.
+        made: updates since it was last set to 0.
+        most: `overdue` is called after each update beyond these.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class OptimizerSteps:
         self.held: dict[str, TorchWeight] = {}
         self.with_gradient: Counter[str] = Counter()
         self._listeners: list[weakref.WeakMethod[Listener]] = []
+        self.made, self.most = 0, math.inf
+        self._overdue: Callable[[], Callable[[], None] | None] = lambda: None
         handles = [
             register_optimizer_step_pre_hook(_weakly(self._begin)),
             register_optimizer_step_post_hook(_weakly(self._notice)),
@@ -71,6 +76,15 @@ class OptimizerSteps:
         It may only look at the optimizer's own weights: there may be an optimizer for each weight.
         """
         self._listeners.append(weakref.WeakMethod(method))
+
+    def expect(self, most: float, method: Callable[[], None]) -> None:
+        """Calls a bound method, kept weakly, after each update beyond `most`."""
+        self.most, self._overdue = most, weakref.WeakMethod(method)
+
+    @property
+    def trainers(self) -> int:
+        """How many optimizers train the weights, as far as is known."""
+        return len(self._trainers)
 
     def skipped(self) -> bool:
         """Whether no optimizer made a step since the last call, though one once did."""
@@ -139,6 +153,9 @@ class OptimizerSteps:
         steps.count += 1
         steps.rates.append([rate_of(group) for group in optimizer.param_groups])
         self.stepped = self.working = True
+        self.made += 1
+        if self.made > self.most and (overdue := self._overdue()) is not None:
+            overdue()
         own = parameters_of(optimizer) if self.held else ()
         # Those that train again may have one.
         left = {id(each) for each in own if not each.requires_grad and each.grad is not None}

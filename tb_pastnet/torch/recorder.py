@@ -21,6 +21,7 @@ from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
 from tb_pastnet.record.weight import names_of
+from tb_pastnet.torch.between_calls import BetweenCalls
 from tb_pastnet.torch.module_audit import ModuleAudit
 from tb_pastnet.torch.module_weights import AxisOverrides, mask_values, network_of, spelled
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
@@ -155,6 +156,12 @@ class Recorder(Recording):
         wishes = None, on_violation, log, exit_timeout
         super().__init__(logdir, source, schedule, tracker, failures, *wishes)
         self._steps.listen(self._see_before)
+        self._between = BetweenCalls(recorded.weights, self._steps)
+        self._between.add(schedule, self._copy)
+        if self._spread is not None:
+            self._between.add(self._spread.schedule, self._spread.take)
+        if source.writes or self._spread is not None:
+            self._steps.expect(schedule.overdue, self._see_overdue)
 
     @metered("Could not declare masks")
     def declare(self, masks: Declared | None = None, kept: Declared | None = None) -> None:
@@ -181,6 +188,8 @@ class Recorder(Recording):
     @metered("Could not look at held weights")
     def _see_before(self, optimizer: torch.optim.Optimizer, made: bool) -> None:
         # Weights frozen since the last record, as long as they haven't moved.
+        if not made:
+            self._between.take()
         if self._spread is not None and not made:
             self._spread.observe()
         elif self._flags is None or made or self._idle:
@@ -188,19 +197,30 @@ class Recorder(Recording):
         elif not self._steps.stepped or self._flags.changed(optimizer):
             self._observe(quick=True)
 
+    @noted("Could not copy the past values")
+    def _see_overdue(self) -> None:
+        # Called after each step that no call of `record` followed.
+        if not self._closed:
+            self._between.prepare()
+
     def follow(self, step: int) -> None:
         """See `Recording`. Calls without an update, as when GradScaler skips one, don't count."""
-        if self._steps.skipped():
+        step = int(step)
+        if self._steps.skipped() and not (self.last_step is not None and step < self.last_step):
+            self._between.pause(step)
             return
+        self._between.end()
         if self._spread is not None:
             with self._timer.part(RECORDS):
-                self._spread.follow(int(step))
+                self._spread.follow(step)
         super().follow(step)
+        self._between.begin()
 
     # Other ranks wait for each of these calls.
     @metered("Could not copy the past values")
     def sync(self) -> None:
         """See `Recording`."""
+        self._between.end()
         if self._spread is not None:
             self._spread.sync()
         super().sync()
@@ -211,6 +231,7 @@ class Recorder(Recording):
         if self._spread is not None:
             self._spread.restart(initial_step)
         super().restart(initial_step)
+        self._between.begin()
 
     @noted("Could not note the last step")
     def expect_end(self, step: int) -> None:
@@ -230,6 +251,11 @@ class Recorder(Recording):
         super().close(timeout)
         if self._spread is not None:
             self._spread.leave()
+
+    def follow_executions(self) -> None:
+        """See `Recording`: copies are taken at calls only."""
+        super().follow_executions()
+        self._steps.most = math.inf
 
 
 class RecordingCallback:
@@ -252,6 +278,7 @@ class RecordingCallback:
         self.recorder = Recorder(
             self._logdir, model, optimizer, initial_step=step, **self._settings
         )
+        self.recorder.follow_executions()
         if math.isfinite(end):
             self.recorder.expect_end(int(end))
 

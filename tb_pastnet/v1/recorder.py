@@ -256,6 +256,7 @@ class RecorderHook(tf.train.SessionRunHook):
                 "tf.train.get_or_create_global_step(), and pass it to minimize()."
             )
         self.recorder = self._make()
+        self.recorder.follow_executions()
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Takes the first past values, or begins a new lineage."""

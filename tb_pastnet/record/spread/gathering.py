@@ -55,7 +55,7 @@ class SpreadMeasures:
         settle: Callable[[], None],
     ) -> None:
         self._network, self._own, self._ranks = network, own, ranks
-        self._schedule, self.audited, self._failures = schedule, audited, failures
+        self.schedule, self.audited, self._failures = schedule, audited, failures
         self._settle = settle
         begins = {span.variable: span.start for span in spans_of(network.weights)}
         self._numbers = np.concatenate(
@@ -100,19 +100,19 @@ class SpreadMeasures:
 
     def sync(self) -> None:
         """See `Recording`."""
-        self._take(self._schedule.sync())
+        self.take(self.schedule.sync())
 
     def restart(self, step: int) -> None:
         """See `Recording`."""
         if self.audited is not None:
             self.audited.begin()
-        copy = self._schedule.restart(step)
+        copy = self.schedule.restart(step)
         if copy is not None:
-            self._take(copy)
+            self.take(copy)
 
     def expect_end(self, step: int) -> None:
         """See `Recording`."""
-        self._schedule.expect_end(step)
+        self.schedule.expect_end(step)
 
     def leave(self) -> None:
         """Ends this rank's part."""
@@ -121,14 +121,14 @@ class SpreadMeasures:
 
     def _advance(self, step: int) -> None:
         self._gathered = None
-        if self._schedule.goes_back(step):
+        if self.schedule.goes_back(step):
             self.restart(step)
-        elif not self._schedule.passes(step):
-            action = self._schedule.advance(step)
+        elif not self.schedule.passes(step):
+            action = self.schedule.advance(step)
             if action.record:
                 self._gather(step, action)
-            if action.copy is not None and not self._schedule.knows(action.copy):
-                self._take(action.copy)
+            if action.copy is not None and not self.schedule.knows(action.copy):
+                self.take(action.copy)
         if self.audited is not None:
             self.audited.observe()
 
@@ -157,13 +157,11 @@ class SpreadMeasures:
         totals = np.zeros((VALUE_ROWS, len(self._all)))
         largest = np.zeros(len(self._all))
         try:
-            if action.past_step is None:
-                raise RuntimeError("its past values are unknown")
             self._settle()
             replace = action.copy == action.compare
             rows = self._own.compare(action.compare, replace=replace)
             if replace:
-                self._schedule.copied(action.compare)
+                self.schedule.copied(action.compare)
             rows = rows[:VALUE_ROWS].astype(np.float64)
             rows[NORM : DELTA_NORM + 1] **= 2
             rows[CHANGED] = np.rint(rows[CHANGED] * self._elements)
@@ -187,10 +185,11 @@ class SpreadMeasures:
         return result
 
     @noted("Could not copy the past values")
-    def _take(self, number: int) -> None:
+    def take(self, number: int) -> None:
+        """Takes this rank's part of a past copy."""
         self._settle()
         self._own.copy(number)
-        self._schedule.copied(number)
+        self.schedule.copied(number)
 
 
 def check_alike(budget: float | None, on_violation: object, masks: object, kept: object) -> None:

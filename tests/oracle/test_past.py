@@ -1,0 +1,121 @@
+"""The past that a record names is the one that it was compared with, however `record` is called."""
+
+from __future__ import annotations
+
+import logging
+from itertools import product
+
+import numpy as np
+import pytest
+
+import tb_pastnet as pastnet
+from tb_pastnet.core.quantize import PRECISION
+from tests.rooms import LOOPS, ROOMS, TORCH
+from tests.sampled import sampled
+
+EVERY, STEPS = 5, 36
+BACK = "back"
+"""In a way of calling: weights and steps go back to that of a number."""
+
+WAYS = {
+    "each step": range(1, STEPS),
+    "due steps": range(EVERY, STEPS, EVERY),
+    "every second": range(2, STEPS, 2),
+    "with gaps": [*range(1, 8), 12, 13, 14, 19, 20, 27, 28, 29, 30, 35],
+    "from 0": range(STEPS - 1),
+    "due steps from 0": range(0, STEPS, EVERY),
+    "going back": [*range(1, 18), (BACK, 11), *range(12, 31)],
+    "going back at due steps": [5, 10, 15, 20, (BACK, 10), 15, 20, 25],
+    "seldom": [10, 20, 30],
+    "multiplied": [1000 * epoch for epoch in range(1, 6)],
+    "late": [*range(17, STEPS)],
+}
+EPOCH = 7
+"""Steps of an epoch, after which a way of "multiplied" numbers calls `record`."""
+
+
+def train(room, way):
+    """Trains and calls; returns the values by step, and those after each update."""
+    first = next(iter(WAYS[way]))
+    number = -1 if "from 0" in way else first - 1 if way == "late" else 0
+    at, updates = {number: room.values()}, [room.values()]
+    told = {}
+    for call in WAYS[way]:
+        if isinstance(call, tuple):
+            number = call[1]
+            told = {step: states for step, states in told.items() if step <= number}
+            room.put(at[number])
+            room.restart(number) if number % 2 else None
+            if number % 2 == 0:
+                room.record(number)
+            continue
+        for _ in range(EPOCH if way == "multiplied" else call - number):
+            room.step()
+            number += 1
+            at[number] = room.values()
+            updates.append(room.values())
+            if number % EPOCH == 0 and room.settings["past"] == "epoch":
+                room.sync()
+        if way == "multiplied":
+            at, number = {0: at[0], call: room.values()}, 0
+        room.record(call)
+        told[call] = dict(at), list(updates)
+    room.close()
+    return told
+
+
+def norms(values, axis):
+    rows = np.moveaxis(values.astype(np.float64), axis, 0)
+    return np.linalg.norm(rows.reshape(len(rows), -1), axis=1)
+
+
+def check(run, told, way):
+    """Compares each record with NumPy; returns by step how far back its past is, NaN for none."""
+    lags = {}
+    for name, variable in run.variables.items():
+        axis = 1 if name == "d/kernel" else 0
+        shown = zip(variable.steps.tolist(), variable.past_steps.tolist(), strict=True)
+        for row, (step, past) in enumerate(shown):
+            at, updates = told[step]
+            now = at[step][name]
+            np.testing.assert_allclose(variable.norm[row], norms(now, axis), PRECISION)
+            if np.isnan(variable.delta_norm[row]).all():
+                of_past = variable.past_norm, variable.delta_max, variable.changed
+                assert past == step and all(np.isnan(each[row]).all() for each in of_past)
+                assert set(run.layers[variable.layer].states()[row]) == {"no data"}
+                lags[step] = np.nan
+                continue
+            lags[step] = step - past
+            then = at[past]
+            before, delta = norms(then[name], axis), norms(now - then[name], axis)
+            np.testing.assert_allclose(variable.past_norm[row], before, PRECISION)
+            np.testing.assert_allclose(variable.delta_norm[row], delta, PRECISION, 1e-7)
+            changed = (now != then[name]).mean(axis=tuple(set(range(now.ndim)) - {axis}))
+            np.testing.assert_allclose(variable.changed[row], changed, PRECISION)
+    return lags
+
+
+def recorded(tmp_path, caplog, room, way, channels=7, **settings):
+    with caplog.at_level(logging.WARNING, "tb_pastnet"):
+        trained = ROOMS[room](tmp_path / "a", channels, every=EVERY, **settings)
+        told = train(trained, way)
+    run = pastnet.read(str(tmp_path))["a"]
+    lags = check(run, told, way)
+    unknown = [text for text in run.notes if text.startswith("Made a record without deltas")]
+    lines = [line for line in caplog.messages if line.startswith("Made a record without deltas")]
+    without = np.isnan(list(lags.values())).sum()
+    assert bool(without) <= bool(unknown) and len(lines) == len(unknown) <= 1
+    assert not [text for text in run.notes if text.startswith("Could not")]
+    return lags
+
+
+@pytest.mark.parametrize(("room", "way"), sampled(product(ROOMS, WAYS), 3))
+def test_previous_is_named_truly(tmp_path, caplog, room, way):
+    lags = recorded(tmp_path, caplog, room, way, past="previous")
+    assert lags
+    if way in ("each step", "from 0") and room in LOOPS:
+        assert set(lags.values()) == {1}
+    if room in LOOPS and way in ("due steps", "seldom"):
+        assert np.isnan(list(lags.values())).all()
+    if room == "torch":
+        assert set(lags.values()) == {1}
