@@ -108,7 +108,9 @@ class Schedule:
         self._call = start
         self._due_at: int | None = None
         self._stride = 0
-        self._loose = self._assumed = False
+        self._assumed = False
+        # The last call before the last call of `sync`.
+        self._synced: int | None = -1
         # Whether a due record is made, once decided.
         self._decided: dict[tuple[int, bool], bool] = {}
         # Before this step nothing is due, while steps follow one another.
@@ -125,8 +127,7 @@ class Schedule:
     def copied(self, copy: int) -> None:
         """Notes that the current values were copied."""
         self._between.pop(copy, None)
-        self._steps[copy] = None if self._loose else self.now
-        self._loose = False
+        self._steps[copy] = self.now
         if self.made:
             # Until the next call says which step it was.
             self._steps[copy] = (self.last or 0) + self.made // self.updates.each
@@ -138,7 +139,7 @@ class Schedule:
         steps, rest = divmod(made, self.updates.each)
         if self._lag is None or rest:
             return None
-        last, sparse = self.last or 0, self.updates.sparse
+        last, sparse = self.last or 0, self.updates.sparse and self._stride > 0
         due = last + steps + self._lag
         stride = self._stride if sparse and (due - last) % self._stride == 0 else 1
         # Where calls follow each step, the last one has copied what the next needs.
@@ -165,7 +166,7 @@ class Schedule:
     def restart(self, step: int) -> int | None:
         """Starts again at a step. Returns the copy to take, if any: with "initial" it stays."""
         self.last = self.now = self._call = step
-        self._unknown = self._loose = False
+        self._unknown = False
         self.made, self._stride, self._due_at = 0, 0, None
         self._between.clear()
         self._quiet_until = 0
@@ -188,8 +189,7 @@ class Schedule:
     def sync(self) -> int:
         """Makes the current values the past. Returns the copy to take now."""
         self._steps[0] = None
-        # Steps may have followed the last call.
-        self._loose = not (self.sees_all or self._stride == 1 or self.updates.counted)
+        self._synced = self._call
         return 0
 
     def passes(self, step: int) -> bool:
@@ -247,7 +247,7 @@ class Schedule:
         self._unknown = False
         self._begin(step - 1)
         has_start, made = self._between.get(0) == 0, self.made
-        self._settle(step, max(step, 1), unknown=True)
+        self._settle(step, max(step, 1))
         back = self.updates.back(made) if made else None
         if back is None:
             back = 1 if step <= 1 else step if self.past == "initial" else None
@@ -256,15 +256,18 @@ class Schedule:
         if has_start:
             self._steps[0] = self._start
 
-    def _settle(self, step: int, stride: int, *, unknown: bool = False) -> None:
+    def _settle(self, step: int, stride: int) -> None:
         """Names the copies taken since the last call, counting updates back from a step."""
         made, self.made = self.made, 0
-        self.updates.call(made, stride, unknown=unknown)
+        self.updates.call(made, stride)
         for copy, after in self._between.items():
             back = self.updates.back(made - after)
             self._steps[copy] = None if back is None else step - back
         self._between.clear()
         self.overdue = self.updates.each - self.updates.sparse
+        if stride > 1 and not (made or self.sees_all) and self._synced == self._call:
+            self._steps[0] = None  # steps may have followed that call before `sync`
+        self._synced = -1
 
     def _past(self, step: int, previous: int, compare: int) -> tuple[int | None, str]:
         """The step of the copy to compare with, None if it isn't what was asked for; and a note."""

@@ -31,12 +31,12 @@ class Updates:
         steps, rest = divmod(made, self._exact) if self._exact else (0, 1)
         return None if rest else steps
 
-    def call(self, made: int, stride: int, *, unknown: bool = False) -> None:
-        """Notes the updates since the last call, `stride` steps ago, or perhaps if `unknown`."""
-        self._exact = 0 if made % stride else made // stride
-        if unknown and stride > 1 and self._exact < self.trainers:
-            self._exact = 0  # training may have begun later
+    def call(self, made: int, stride: int) -> None:
+        """Notes the updates since the last call, `stride` steps ago."""
+        exact = 0 if made % stride else made // stride
+        # Others than before may be chance: some steps had fewer, or training began later.
+        self._exact = exact if stride == 1 or exact == self.each else 0
+        if stride == 1 or exact > self.each:
+            self._learned = exact
         self.counted = self._exact > 0
-        if self.counted and (stride == 1 or not self._learned):
-            self._learned = self._exact
         self.sparse = stride > 1 and made > self.each

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.schedule import Action, Schedule
+from tb_pastnet.record.schedule import UNKNOWN_PAST, Action, Schedule
 
 
 def run(schedule, steps):
@@ -75,7 +75,7 @@ def test_strides_that_change_leave_no_record_out(every, past, strides):
     due = {b for a, b in pairwise([0, *steps]) if b // every > a // every}
     first = set() if past == 3 else {steps[0]}
     assert [step for step, *_ in records] == sorted(due | first)
-    assert all(told == held and held < step for step, told, held in records)
+    assert all(told is None or told == held < step for step, told, held in records)
 
 
 def test_record_is_the_last_record():
@@ -164,15 +164,16 @@ def test_a_new_beginning_knows_no_end():
 
 
 def test_only_due_steps_seen():
-    # A loop that calls record each tenth step only: from the second on its stride is known.
-    records = run(Schedule(10, "previous", None), range(10, 51, 10))
-    assert [(step, past) for step, past, _ in records] == [
-        (10, 9),
-        (20, 9),
-        (30, 20),
-        (40, 30),
-        (50, 40),
-    ]
+    for past, start, told in [
+        ("previous", None, [None] * 5),
+        ("previous", 0, [None] * 5),
+        (10, 0, [0, 10, 20, 30, 40]),
+        ("record", 0, [0, 10, 20, 30, 40]),
+        ("record", None, [None, 10, 20, 30, 40]),
+        ("initial", None, [0] * 5),
+    ]:
+        records = run(Schedule(10, past, start), range(10, 51, 10))
+        assert [past_step for _, past_step, _ in records] == told
 
 
 def test_steps_that_go_back_begin_anew():
@@ -190,7 +191,7 @@ def test_a_copy_that_could_not_be_taken_is_of_no_known_step(past):
     schedule = Schedule(1, past)
     assert schedule.advance(1) == Action(True, 0, 0, 0)
     assert not schedule.knows(0)
-    assert schedule.advance(2) == Action(True, 0, None, 0)
+    assert schedule.advance(2) == Action(True, 0, None, 0, note=UNKNOWN_PAST)
     schedule.copied(0)
     assert schedule.advance(3) == Action(True, 0, 2, 0)
 
@@ -265,3 +266,60 @@ def test_numbers_of_numpy_are_whole_numbers():
 def test_a_first_step_that_is_none_is_refused(start):
     with pytest.raises(InvalidArgument, match="expected initial_step= a whole number from 0 on"):
         Schedule(10, "previous", start)
+
+
+@given(
+    every=st.integers(1, 7),
+    past=st.sampled_from(["previous", "record", "initial", "epoch", 1, 2, 5]),
+    start=st.sampled_from([None, 0, 3]),
+    updates=st.integers(0, 3),
+    skipping=st.sets(st.integers(1, 80), max_size=8),
+    strides=st.lists(st.integers(1, 9), min_size=1, max_size=25),
+    sees_all=st.booleans(),
+)
+def test_a_past_that_is_named_is_the_one_of_the_copy(
+    every, past, start, updates, skipping, strides, sees_all
+):
+    # Values are the step that made them; `updates` in each step are counted, with 0 none are.
+    schedule = Schedule(every, past, start)
+    schedule.sees_all = sees_all and not updates
+    # Without skipped steps an optimizer may make several.
+    schedule.count(updates if skipping else 1)
+    step = value = start or 0
+    held, made = {0: value}, 0
+
+    def take(copy, state):
+        if copy is not None:
+            held[copy] = state
+            schedule.copied(copy)
+
+    def sync():
+        if past == "epoch" and step % 5 == 0:
+            schedule.made = made
+            take(schedule.sync(), value)
+
+    for stride in strides:
+        for until in reversed(range(stride)):
+            step += 1
+            skips = updates > 0 and step in skipping
+            value = value if skips else step
+            for _ in range(0 if skips else updates):
+                made += 1
+                if made > schedule.overdue:
+                    # A part of a step is like no step.
+                    take(schedule.updated(made), value if made % updates == 0 else value - 0.5)
+            if until and not schedule.sees_all:
+                sync()
+        if updates and not made:
+            take(schedule.skipped(step), value)
+            continue
+        schedule.made, made = made, 0
+        if not schedule.passes(step):
+            action = schedule.advance(step)
+            if action.record and action.past_step is not None:
+                before = range(action.past_step + 1)
+                named = max((at for at in before if at not in skipping), default=0)
+                named = max(named, start or 0) if updates else action.past_step
+                assert held[action.compare] == named
+            take(action.copy, value)
+        sync()
