@@ -16,6 +16,7 @@ from tb_pastnet.core import statistics as s
 from tb_pastnet.core.channel_states import (
     FROZEN,
     MOVING,
+    NO_DATA,
     NONFINITE,
     PRUNED,
     REACTIVATED,
@@ -119,7 +120,7 @@ def slow_states(
     for t in range(records):
         for c in range(channels):
             value = {name: rows[name][t][c] for name in s.STATISTICS}
-            seen[c] = seen[c] or value["norm"] != ZERO or value["past_norm"] != ZERO
+            seen[c] = seen[c] or value["norm"] != ZERO or value["past_norm"] not in (ZERO, NAN)
             finite = value["nonfinite"] == ZERO
             masked = value["kept"] == ZERO
             pruned = masked or (kernel and seen[c] and value["norm"] == ZERO)
@@ -134,7 +135,7 @@ def slow_states(
             elif any(held[before][c] for before in range(max(t - patience, 0), t)):
                 found[t, c] = REACTIVATED
             else:
-                found[t, c] = MOVING
+                found[t, c] = NO_DATA if value["past_norm"] == NAN else MOVING
     for c in range(channels):
         one = {name: [rows[name][t][c] for t in range(records)] for name in s.STATISTICS}
         of = (one[name] for name in ("delta_norm", "past_norm", "norm", "nonfinite"))

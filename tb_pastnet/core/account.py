@@ -17,7 +17,7 @@ class Account:
         shown: readable, and drawn.
         superseded: readable, but replaced after a restart.
         thinned: left out to limit the size of a long run.
-        dropped: not written, because the disk was slow or full.
+        dropped: not written, because the write queue was full, or writing failed or took too long.
         unreadable: written, but damaged, foreign or of a newer version; or missing.
 
     Example:

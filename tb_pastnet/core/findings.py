@@ -157,7 +157,7 @@ def _lost(run: RunFacts) -> Iterator[Finding]:
     account = run.account
     for kind, count, why in (
         ("unreadable", account.unreadable, "can't be read"),
-        ("dropped", account.dropped, "were dropped: the disk was too slow"),
+        ("dropped", account.dropped, "were dropped before they were written"),
     ):
         if count:
             text = f"{count:,} of {counted(account.offered, 'record')} {why}"

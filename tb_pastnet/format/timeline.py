@@ -44,7 +44,7 @@ class Timeline:
     # before an account of these could be written
     offered: int = 0
     thinned: int = 0  # of these, left out by the thinning rule
-    dropped: int = 0  # of these, not written
+    dropped: int = 0  # of these, not written: the notes say why
     closed: bool = False  # whether training ended normally here, as far as the writer knew
     # what went wrong and how often, since the lineage began
     notes: dict[str, int] = field(default_factory=dict)

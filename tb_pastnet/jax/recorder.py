@@ -53,7 +53,8 @@ class Recorder(ArrayRecorder):
         learning_rate: a number, or a function of the step that `record` gets. It may be passed to
             `record` instead.
         initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
-            None: one less than the first recorded step.
+            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
+            record that needs it has no delta.
         masks: which leaves updates may change, as for `optax.masked`: a pytree of booleans, a
             prefix of one, or a function that makes it from params. An array of 0 and 1 is a mask of
             the elements. Weights with False aren't held here: they are compared bitwise with their

@@ -57,7 +57,8 @@ class Recorder(Recording):
             function. None: the optimizers that the model holds. With several, each weight has the
             rate of its own optimizer.
         initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
-            None: one less than the first recorded step.
+            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
+            record that needs it has no delta.
         masks: the `Masks` of a mapping of variables; those of a Keras model or tf.Module are found.
             Each change of them is recorded when it happens.
         audit: whether each record compares weights held by masks or `trainable=False` bitwise with

@@ -52,7 +52,8 @@ class Recorder(ArrayRecorder):
             axis.
         learning_rate: a number, or a function of the step.
         initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
-            None: one less than the first recorded step.
+            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
+            record that needs it has no delta.
         masks: what updates may change, by name: False for nothing, or an array of 0 and 1, one for
             each element. Weights with 0 aren't held here: they are compared bitwise with their
             earlier values.

@@ -56,8 +56,9 @@ class MasksAt:
 class Records:
     """The records of a variable, one row per record and one column per channel.
 
-    Every array is read on access and belongs to the caller. Values are accurate to 2.2 %; zeros,
-    shares of one and counts are exact. NaN means unknown.
+    Every array is read on access and belongs to the caller. Values are accurate to 2.2 %;
+    the relative delta, a ratio of two, and shares to 4.5 %. Zeros, shares of one and counts are
+    exact. NaN means unknown.
 
     Attributes:
         shape: the shape of the variable.

@@ -64,7 +64,8 @@ class Recorder(Recording):
             as `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
         channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
         initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
-            None: one less than the first recorded step.
+            None: one less than the first call's step if that is 0 or 1; otherwise by the updates
+            since then, if these are one or more for each step.
         audit: whether each record compares weights that need no gradient bitwise with their values
             from when that was first seen. That takes one more copy of these weights.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records

@@ -81,7 +81,7 @@ def _of(oracle: Oracle, threshold: float) -> list[Said]:
     found = _violations(oracle)
     if made.dropped:
         count = plural(len(made.records) + made.dropped, "record")
-        text = f"{made.dropped:,} of {count} were dropped: the disk was too slow"
+        text = f"{made.dropped:,} of {count} were dropped before they were written"
         found.append(Said("dropped", run, (), None, None, text))
     ends: dict[int, list[str]] = {}
     for layer, own in oracle.layers.items():

@@ -27,8 +27,7 @@ ANSWERS = ROOT / "docs" / "tab" / "questions.md"
 
 ALLOWED = {
     f"{100 * PRECISION:.1f} %": "the precision of what is recorded",
-    "4.4 %": "that of a ratio of two, 2^(1/16)",
-    "4.5 %": "the same, rounded up",
+    "4.5 %": "that of a ratio of two, 2^(1/16), rounded up, and of a share",
     "0.07 %": "the precision of a share",
     "0.01 %": "how exactly the overlap by chance is computed",
     "5 %": "the tolerance of a question to both tabs",

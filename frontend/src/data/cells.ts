@@ -217,6 +217,13 @@ export interface Cell {
 }
 
 /** A channel at the record in force at a step; null before the first one, and where there is no such channel. */
+/** Steps from the past of the record in force at a step to it; null where there is none. */
+export function lagAt(cells: Cells, step: number): number | null {
+  const record = recordAt(cells, step);
+  const lag = record < 0 ? 0 : cells.steps[record] - cells.pastSteps[record];
+  return lag > 0 ? lag : null;
+}
+
 export function cellAt(cells: Cells, channel: number, step: number): Cell | null {
   const record = recordAt(cells, step);
   if (record < 0 || channel >= cells.channels) return null;

@@ -64,9 +64,10 @@ export function differencesText(differences: Cells, record: number): string {
 
 export const stepText = (step: number): string => `step ${formatCount(step)}`;
 
-/** The past that a run was recorded against, in words. */
-export function pastText(past: string | null): string {
+/** The past that a run was recorded against, in words; at a record, which is so many steps after its own past. */
+export function pastText(past: string | null, lag: number | null = null): string {
   if (!past) return "an unknown past";
+  if (past === "previous" && lag !== null && lag > 1) return `${formatCount(lag)} steps earlier`;
   if (past === "previous") return "the previous step";
   if (past === "record") return "the previous record";
   if (past === "epoch") return "the end of the last epoch";

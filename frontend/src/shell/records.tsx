@@ -12,7 +12,7 @@ const PARTS: [keyof Account, string][] = [
   ["shown", "in these plots"],
   ["superseded", "overwritten after resuming from an earlier step"],
   ["thinned", "thinned to limit size"],
-  ["dropped", "dropped: disk too slow"],
+  ["dropped", "not written: the notes say why"],
   ["unreadable", "written but damaged, or of a newer version"],
 ];
 const LOST = ["dropped", "unreadable"] as const;

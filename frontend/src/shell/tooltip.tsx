@@ -1,7 +1,7 @@
 /** The figures at the pointer. */
 
 import { ABSENT } from "../data/absent";
-import { type Cells, cellAt, figuresAt as layerFiguresAt } from "../data/cells";
+import { type Cells, cellAt, lagAt, figuresAt as layerFiguresAt } from "../data/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../data/format";
 import { durationText } from "../data/live";
 import { differenceText } from "../data/measure";
@@ -182,7 +182,7 @@ function CellTip({ at, run }: { at: Hover; run: Run }) {
       <Line fill={`fill-${STATE_NAMES[state].replace(" ", "-")}`} title={STATE_TITLES[state]} />
       {cell.violated ? <Line title="Violated" style="warn" /> : null}
       <div class="tip-foot">
-        <span>Δ since step {formatCount(cells.pastSteps[record])}</span>
+        <span>{lagAt(cells, step) ? `Δ since step ${formatCount(cells.pastSteps[record])}` : "Δ, no past values"}</span>
         <b>{formatNumber(delta)}</b>
       </div>
       {theirs && base ? (

@@ -161,7 +161,7 @@ def test_lost_records_and_layers_without_records_are_named() -> None:
     found = findings([RunFacts("a", 40, [full, silent, never], account=account)])
     assert [(one.kind, one.text) for one in found if one.kind != "moves_most"] == [
         ("unreadable", "3 of 100 records can't be read"),
-        ("dropped", "7 of 100 records were dropped: the disk was too slow"),
+        ("dropped", "7 of 100 records were dropped before they were written"),
         ("silent", "gone: no record after step 20; the run is at 40"),
         ("silent", "never: no record; the run is at 40"),
     ]

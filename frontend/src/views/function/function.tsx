@@ -78,6 +78,7 @@ function NoProbe() {
 function FunctionProbe({ entry: { run, series } }: { entry: Probed }) {
   const { header, steps } = series;
   const without = unprobedRuns.value;
+  const lags = new Set(header.past === "previous" ? steps.map((step, record) => step - series.pastSteps[record]) : []);
   const batches = new Set(probed.value.map((other) => JSON.stringify(other.series.header.probe)));
   return (
     <section class="panel fn-panel fn-probe" aria-label="Probe">
@@ -89,7 +90,9 @@ function FunctionProbe({ entry: { run, series } }: { entry: Probed }) {
         {probeText(header.probe).map((text) => (
           <li key={text}>{text}</li>
         ))}
-        <li>Compared with {pastText(header.past)}</li>
+        <li>
+          Compared with {lags.size > 1 ? "earlier steps, which each record shows" : pastText(header.past, [...lags][0])}
+        </li>
         <li>
           {plural(steps.length, "record")}, steps {formatCount(steps[0])} to {formatCount(steps[steps.length - 1])}, of{" "}
           {plural(header.places.length, "place")}

@@ -1,7 +1,7 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
 import { ABSENT } from "../../data/absent";
-import { type Cells, cellAt, summarise } from "../../data/cells";
+import { type Cells, cellAt, lagAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
 import { FROZEN, NONFINITE, PRUNED, STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
@@ -71,7 +71,7 @@ function Metrics({ asked, cells, channel }: { asked: Resource<ChannelAnswer>; ce
   const step = numberSteps[1].value;
   const cell = cellAt(cells, channel, step);
   const i = answer && cell ? lastAtOrBefore(answer.steps, step) : -1;
-  const lag = cell ? cells.steps[cell.record] - cells.pastSteps[cell.record] : 0;
+  const lag = lagAt(cells, step);
   const { elements } = cells.header;
   const moved = summarise(cells).lastMoved[channel];
   const part = (values?: (number | null)[]) =>
@@ -80,7 +80,7 @@ function Metrics({ asked, cells, channel }: { asked: Resource<ChannelAnswer>; ce
   const nonfinite = answer?.nonfinite[i] ?? 0;
   const of = elements > 0 ? `of ${formatCount(elements)}` : "";
   const metrics = [
-    [lag === 1 ? "Δ since previous step" : `Δ since ${formatCount(lag)} steps ago`, formatNumber(cell?.delta)],
+    [lagText(lag), formatNumber(cell?.delta)],
     ["‖w‖ now / at start", number(answer?.norm), i >= 0 ? `/ ${number(answer?.norm, 0)}` : ""],
     ["‖w‖ past · ‖Δ‖", number(answer?.past_norm), i >= 0 ? `· ${number(answer?.delta_norm)}` : ""],
     ["Last moved", moved < 0 ? "never" : formatCount(cells.steps[moved])],
@@ -104,6 +104,9 @@ function Metrics({ asked, cells, channel }: { asked: Resource<ChannelAnswer>; ce
     </dl>
   );
 }
+
+const lagText = (lag: number | null): string =>
+  lag === null ? "Δ, no past values" : lag === 1 ? "Δ since previous step" : `Δ since ${formatCount(lag)} steps ago`;
 
 function Changes({ answer }: { answer: ChannelAnswer | null }) {
   if (!answer) return null;
@@ -131,7 +134,7 @@ const relativeText = (answer: ChannelAnswer, i: number): string => {
 function ChannelTable({ answer }: { answer: ChannelAnswer }) {
   const columns: [string, (record: number) => string][] = [
     ["Step", (i) => formatCount(answer.steps[i])],
-    ["Past", (i) => formatCount(answer.past_steps[i])],
+    ["Past", (i) => (answer.past_steps[i] < answer.steps[i] ? formatCount(answer.past_steps[i]) : "–")],
     ["State", (i) => STATE_NAMES[stateCode(answer.state[i])]],
     ["Violated", (i) => (answer.violated[i] ? "violated" : "")],
     ["Relative Δ", (i) => relativeText(answer, i)],
@@ -145,7 +148,7 @@ function ChannelTable({ answer }: { answer: ChannelAnswer }) {
   ];
   return (
     <DataTable
-      caption={`Channel ${answer.channel}, each record (values ±${(answer.precision * 100).toFixed(1)}%)`}
+      caption={`Channel ${answer.channel}, each record (values ±${(answer.precision * 100).toFixed(1)}%, relative Δ and shares ±4.5%)`}
       columns={columns.map(([title]) => title)}
       texts={["State", "Violated"]}
       rows={answer.steps.map((_, i) => columns.map(([, textOf]) => textOf(i)))}

@@ -1,7 +1,7 @@
 /** The Layer view: one layer of one run, channel by channel over steps. */
 
 import { ABSENT, DASH } from "../../data/absent";
-import { type Cells, cellAt, figuresAt, summarise } from "../../data/cells";
+import { type Cells, cellAt, figuresAt, lagAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber, formatShape, plural } from "../../data/format";
 import { LISTED, STATE_NAMES } from "../../data/states";
 import { CellControls, RunTabs } from "../../parts/controls";
@@ -10,6 +10,7 @@ import { accountText, asideText, pastText, sharesText } from "../../parts/words"
 import { cellsOf } from "../../state/answers";
 import { baseCell, baseOf, differs, layerDifference, sameOrigin } from "../../state/baseline";
 import { cursor } from "../../state/cursor";
+import { numberSteps } from "../../state/followers";
 import { stepLayer, stepRun, togglePin } from "../../state/navigate";
 import { insteadText } from "../../state/resource";
 import { allRows, drawnRows, orderRun } from "../../state/rows";
@@ -180,7 +181,7 @@ function LayerView() {
           ) : null}
           <Thumbnails layer={layer.id} run={run} />
           <p class="under-panel">
-            Δ compares with {pastText(run.past)}
+            <Compared run={run} cells={cells} />
             {shownRuns.value.some((other) => other.past !== run.past && layerIn(other, layer.id))
               ? "; other runs use a different past, so their Δ can't be compared with it"
               : ""}
@@ -194,6 +195,11 @@ function LayerView() {
 }
 
 /** The layer of the run that is shown, once it is there. */
+/** What the Δ at the cursor compares with. */
+function Compared({ run, cells }: { run: Run; cells: Cells | null }) {
+  return <>Δ compares with {pastText(run.past, cells && lagAt(cells, numberSteps[1].value))}</>;
+}
+
 function shownLayer() {
   const [run, layer] = [activeRun.value, activeLayer.value];
   const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
