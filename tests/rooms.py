@@ -70,9 +70,7 @@ class KerasRoom(NumpyRoom):
         import tensorflow as tf
 
         self.variable = tf.Variable(self.kernel)
-        self.recorder = pastnet.Recorder(
-            self.logdir, {"d/kernel": self.variable}, **self.settings
-        )
+        self.recorder = pastnet.Recorder(self.logdir, {"d/kernel": self.variable}, **self.settings)
 
     def put(self, values: dict[str, np.ndarray]) -> None:
         super().put(values)
@@ -90,7 +88,9 @@ class GraphRoom(NumpyRoom):
             variable = tf.get_variable("d/kernel", initializer=self.kernel)
             self.fed = tf.placeholder(tf.float32, variable.shape)
             self.assign = variable.assign(self.fed)
-            self.recorder = pastnet.v1.Recorder(self.logdir, {"d/kernel": variable}, **self.settings)
+            self.recorder = pastnet.v1.Recorder(
+                self.logdir, {"d/kernel": variable}, **self.settings
+            )
             self.session = tf.Session()
             self.session.run(variable.initializer)
         self.recorder.restart(start, self.session)
@@ -126,7 +126,9 @@ class TorchRoom(NumpyRoom):
         torch.manual_seed(0)
         self.torch = torch
         channels = self.kernel.shape[1]
-        self.model = torch.nn.Sequential(torch.nn.Linear(3, channels), torch.nn.BatchNorm1d(channels))
+        self.model = torch.nn.Sequential(
+            torch.nn.Linear(3, channels), torch.nn.BatchNorm1d(channels)
+        )
         parts = [self.model.parameters()]
         if len(self.made) > 1:
             parts = [module.parameters() for module in self.model]
@@ -158,9 +160,7 @@ class TorchRoom(NumpyRoom):
 
     def values(self) -> dict[str, np.ndarray]:
         state = self.model.state_dict().items()
-        return {
-            name.replace(".", "/"): value.numpy().copy() for name, value in state if value.ndim
-        }
+        return {name.replace(".", "/"): value.numpy().copy() for name, value in state if value.ndim}
 
     def put(self, values: dict[str, np.ndarray]) -> None:
         state = {

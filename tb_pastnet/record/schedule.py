@@ -41,10 +41,6 @@ UNKNOWN_PAST = (
     "Made a record without deltas: its past values are unknown. Call `record` at each step, or use "
     'past="record"; if the first call isn\'t for step 1, pass initial_step='
 )
-ASSUMED_START = (
-    'Took the values at the beginning for those of step 0, as past="initial" needs their step. '
-    "Pass initial_step="
-)
 
 
 class Schedule:
@@ -108,7 +104,6 @@ class Schedule:
         self._call = start
         self._due_at: int | None = None
         self._stride = 0
-        self._assumed = False
         # The last call before the last call of `sync`.
         self._synced: int | None = -1
         # Whether a due record is made, once decided.
@@ -249,9 +244,8 @@ class Schedule:
         has_start, made = self._between.get(0) == 0, self.made
         self._settle(step, max(step, 1))
         back = self.updates.back(made) if made else None
-        if back is None:
-            back = 1 if step <= 1 else step if self.past == "initial" else None
-            self._assumed = self.past == "initial" and step > 1
+        if back is None and step <= 1:
+            back = 1
         self._start = None if back is None else step - back
         if has_start:
             self._steps[0] = self._start
@@ -275,8 +269,7 @@ class Schedule:
         if past is None:
             return None, UNKNOWN_PAST
         if self._lag is None or self.sees_all:
-            assumed, self._assumed = self._assumed, False
-            return past, ASSUMED_START if assumed else ""
+            return past, ""
         asked = step - self._lag if self._start is None else max(step - self._lag, self._start)
         # A copy of an earlier call stands in, but not for the last one.
         stands_in = past < step and (self._lag > 1 or past > step - self._lag - stride)

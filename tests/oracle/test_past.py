@@ -10,7 +10,7 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.quantize import PRECISION
-from tests.rooms import LOOPS, ROOMS, TORCH
+from tests.rooms import LOOPS, ROOMS
 from tests.sampled import sampled
 
 EVERY, STEPS = 5, 36
@@ -30,16 +30,20 @@ WAYS = {
     "multiplied": [1000 * epoch for epoch in range(1, 6)],
     "late": [*range(17, STEPS)],
 }
+AT_STEPS = ("each step", "due steps", "from 0", "due steps from 0", "going back", "seldom")
 EPOCH = 7
 """Steps of an epoch, after which a way of "multiplied" numbers calls `record`."""
 
 
+def first_of(way):
+    """The step of the values before training."""
+    return -1 if "from 0" in way else WAYS[way][0] - 1 if way == "late" else 0
+
+
 def train(room, way):
-    """Trains and calls; returns the values by step, and those after each update."""
-    first = next(iter(WAYS[way]))
-    number = -1 if "from 0" in way else first - 1 if way == "late" else 0
-    at, updates = {number: room.values()}, [room.values()]
-    told = {}
+    """Trains and calls; returns the values by step, as of each call."""
+    number = first_of(way)
+    at, told = {number: room.values()}, {}
     for call in WAYS[way]:
         if isinstance(call, tuple):
             number = call[1]
@@ -53,13 +57,12 @@ def train(room, way):
             room.step()
             number += 1
             at[number] = room.values()
-            updates.append(room.values())
             if number % EPOCH == 0 and room.settings["past"] == "epoch":
                 room.sync()
         if way == "multiplied":
             at, number = {0: at[0], call: room.values()}, 0
         room.record(call)
-        told[call] = dict(at), list(updates)
+        told[call] = dict(at)
     room.close()
     return told
 
@@ -76,7 +79,7 @@ def check(run, told, way):
         axis = 1 if name == "d/kernel" else 0
         shown = zip(variable.steps.tolist(), variable.past_steps.tolist(), strict=True)
         for row, (step, past) in enumerate(shown):
-            at, updates = told[step]
+            at = told[step]
             now = at[step][name]
             np.testing.assert_allclose(variable.norm[row], norms(now, axis), PRECISION)
             if np.isnan(variable.delta_norm[row]).all():
@@ -96,6 +99,8 @@ def check(run, told, way):
 
 
 def recorded(tmp_path, caplog, room, way, channels=7, **settings):
+    if room == "v1":
+        settings["initial_step"] = max(first_of(way), 0)
     with caplog.at_level(logging.WARNING, "tb_pastnet"):
         trained = ROOMS[room](tmp_path / "a", channels, every=EVERY, **settings)
         told = train(trained, way)
@@ -117,5 +122,33 @@ def test_previous_is_named_truly(tmp_path, caplog, room, way):
         assert set(lags.values()) == {1}
     if room in LOOPS and way in ("due steps", "seldom"):
         assert np.isnan(list(lags.values())).all()
-    if room == "torch":
+    if room in ("torch", "torch, two optimizers", "torch, LBFGS") and way in AT_STEPS:
         assert set(lags.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("room", "way", "past", "settings"),
+    sampled(
+        product(
+            ("numpy", "torch", "torch, two optimizers", "torch, skipped"),
+            WAYS,
+            ("record", 1, 3, EVERY, "epoch", "initial"),
+            ({}, {"initial_step": 0}, {"budget": 0.5}),
+        ),
+        37,
+    ),
+)
+def test_every_past_is_named_truly(tmp_path, caplog, room, way, past, settings):
+    if first_of(way):
+        settings = {key: value for key, value in settings.items() if key != "initial_step"}
+    lags = recorded(tmp_path, caplog, room, way, past=past, **settings)
+    if past == "record" and "budget" not in settings and way != "multiplied":
+        # At most the first has none.
+        assert not np.isnan(list(lags.values())[1:]).any()
+
+
+@pytest.mark.parametrize("channels", [1, 8, 63, 64, 65, 129, 4097])
+@pytest.mark.parametrize("room", ["numpy", "torch"])
+def test_all_channels_of_a_record_without_a_past_have_no_data(tmp_path, caplog, room, channels):
+    lags = recorded(tmp_path, caplog, room, "late", channels, past="previous")
+    assert np.isnan(lags[17]) and lags[20] == 1

@@ -170,7 +170,8 @@ def test_only_due_steps_seen():
         (10, 0, [0, 10, 20, 30, 40]),
         ("record", 0, [0, 10, 20, 30, 40]),
         ("record", None, [None, 10, 20, 30, 40]),
-        ("initial", None, [0] * 5),
+        ("initial", None, [None] * 5),
+        ("initial", 0, [0] * 5),
     ]:
         records = run(Schedule(10, past, start), range(10, 51, 10))
         assert [past_step for _, past_step, _ in records] == told
