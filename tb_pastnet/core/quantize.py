@@ -6,8 +6,8 @@ of two values is a difference of two codes.
 
 Precision: the nearest of 16 codes an octave is at most 2**(1/32) away, so a value is right within
 2.2 %, and a ratio of two values within 4.5 % (2**(1/16) = 1.0443), over the whole range of a
-double, and a share below 1 (see `keep_one`) within 4.5 %, too. Zero, infinity and NaN have their
-own codes: a value other than zero never becomes zero.
+double. A share below 1 (see `keep_one`) is also right within 4.5 %. Zero, infinity and NaN have
+their own codes: a value other than zero never becomes zero.
 Counts have another grid, exact up to 49,152 and within 0.07 % above.
 """
 

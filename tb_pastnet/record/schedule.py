@@ -26,7 +26,7 @@ class Action(NamedTuple):
         past_step: the step of that copy; None if the record has nothing to be compared with.
         copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
         thinned: a record is due, but the budget leaves it out.
-        note: what to tell the user about its past; "" for nothing.
+        note: a note for the user about its past; "" for none.
     """
 
     record: bool
@@ -104,8 +104,7 @@ class Schedule:
         self._call = start
         self._due_at: int | None = None
         self._stride = 0
-        # The last call before the last call of `sync`.
-        self._synced: int | None = -1
+        self._synced = -1  # the last call before that of `sync`
         # Whether a due record is made, once decided.
         self._decided: dict[tuple[int, bool], bool] = {}
         # Before this step nothing is due, while steps follow one another.
@@ -137,7 +136,7 @@ class Schedule:
         last, sparse = self.last or 0, self.updates.sparse and self._stride > 0
         due = last + steps + self._lag
         stride = self._stride if sparse and (due - last) % self._stride == 0 else 1
-        # Where calls follow each step, the last one has copied what the next needs.
+        # If calls follow each step, the last one has copied what the next needs.
         has_own = self._lag == 1 and self._stride and not sparse and self._steps[0] == last
         if has_own or not self._is_due(due - stride, due):
             return None
@@ -184,7 +183,7 @@ class Schedule:
     def sync(self) -> int:
         """Makes the current values the past. Returns the copy to take now."""
         self._steps[0] = None
-        self._synced = self._call
+        self._synced = -1 if self.now is None else self.now
         return 0
 
     def passes(self, step: int) -> bool:
@@ -259,7 +258,8 @@ class Schedule:
             self._steps[copy] = None if back is None else step - back
         self._between.clear()
         self.overdue = self.updates.each - self.updates.sparse
-        if stride > 1 and not (made or self.sees_all) and self._synced == self._call:
+        since = step - self._synced if self._synced >= (self._call or 0) else 0
+        if since > 1 and not (made or self.sees_all):
             self._steps[0] = None  # steps may have followed that call before `sync`
         self._synced = -1
 
@@ -271,9 +271,9 @@ class Schedule:
         if self._lag is None or self.sees_all:
             return past, ""
         asked = step - self._lag if self._start is None else max(step - self._lag, self._start)
-        # A copy of an earlier call stands in, but not for the last one.
-        stands_in = past < step and (self._lag > 1 or past > step - self._lag - stride)
-        if past == asked or (stands_in and not self._only_due(step, previous)):
+        # A copy of an earlier call may replace it, but not that of the last one.
+        replaces = past < step and (self._lag > 1 or past > step - self._lag - stride)
+        if past == asked or (replaces and not self._only_due(step, previous)):
             return past, ""
         return None, UNKNOWN_PAST
 

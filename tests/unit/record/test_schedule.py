@@ -269,6 +269,54 @@ def test_a_first_step_that_is_none_is_refused(start):
         Schedule(10, "previous", start)
 
 
+class Simulated:
+    """A training whose values are the step that made them, with `updates` counted in each."""
+
+    def __init__(self, schedule, updates, skipping):
+        self.schedule, self.updates, self.skipping = schedule, updates, skipping
+        self.begun = self.step = self.value = schedule.last or 0
+        self.held, self.made = {0: self.value}, 0
+
+    def take(self, copy, value):
+        if copy is not None:
+            self.held[copy] = value
+            self.schedule.copied(copy)
+
+    def train(self):
+        self.step += 1
+        skips = self.updates > 0 and self.step in self.skipping
+        self.value = self.value if skips else self.step
+        for number in range(0 if skips else self.updates):
+            self.made += 1
+            if self.made > self.schedule.overdue:
+                # A part of a step is like no step.
+                part = 0 if number + 1 == self.updates else 0.5
+                self.take(self.schedule.updated(self.made), self.value - part)
+
+    def sync(self):
+        if self.schedule.past == "epoch" and self.step % 5 == 0:
+            self.schedule.made = self.made
+            self.take(self.schedule.sync(), self.value)
+
+    def call(self):
+        if self.updates and not self.made:
+            self.take(self.schedule.skipped(self.step), self.value)
+            return
+        self.schedule.made, self.made = self.made, 0
+        if not self.schedule.passes(self.step):
+            action = self.schedule.advance(self.step)
+            if action.record and action.past_step is not None:
+                assert self.held[action.compare] == self.value_at(action.past_step)
+            self.take(action.copy, self.value)
+        self.sync()
+
+    def value_at(self, step):
+        if not self.updates:
+            return step
+        made = (at for at in range(step + 1) if at not in self.skipping)
+        return max(max(made, default=0), self.begun)
+
+
 @given(
     every=st.integers(1, 7),
     past=st.sampled_from(["previous", "record", "initial", "epoch", 1, 2, 5]),
@@ -281,46 +329,14 @@ def test_a_first_step_that_is_none_is_refused(start):
 def test_a_past_that_is_named_is_the_one_of_the_copy(
     every, past, start, updates, skipping, strides, sees_all
 ):
-    # Values are the step that made them; `updates` in each step are counted, with 0 none are.
     schedule = Schedule(every, past, start)
     schedule.sees_all = sees_all and not updates
     # Without skipped steps an optimizer may make several.
     schedule.count(updates if skipping else 1)
-    step = value = start or 0
-    held, made = {0: value}, 0
-
-    def take(copy, state):
-        if copy is not None:
-            held[copy] = state
-            schedule.copied(copy)
-
-    def sync():
-        if past == "epoch" and step % 5 == 0:
-            schedule.made = made
-            take(schedule.sync(), value)
-
+    training = Simulated(schedule, updates, skipping)
     for stride in strides:
         for until in reversed(range(stride)):
-            step += 1
-            skips = updates > 0 and step in skipping
-            value = value if skips else step
-            for _ in range(0 if skips else updates):
-                made += 1
-                if made > schedule.overdue:
-                    # A part of a step is like no step.
-                    take(schedule.updated(made), value if made % updates == 0 else value - 0.5)
+            training.train()
             if until and not schedule.sees_all:
-                sync()
-        if updates and not made:
-            take(schedule.skipped(step), value)
-            continue
-        schedule.made, made = made, 0
-        if not schedule.passes(step):
-            action = schedule.advance(step)
-            if action.record and action.past_step is not None:
-                before = range(action.past_step + 1)
-                named = max((at for at in before if at not in skipping), default=0)
-                named = max(named, start or 0) if updates else action.past_step
-                assert held[action.compare] == named
-            take(action.copy, value)
-        sync()
+                training.sync()
+        training.call()
