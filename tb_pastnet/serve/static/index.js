@@ -1,1 +1,1 @@
-import("./page-36KQDUY5.js");import("./chunk-DUKZQZDE.js");import("./chunk-BFNK45YF.js");import("./chunk-EIPMFL2R.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-36KQDUY5.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-X7SJNAD6.js");import("./chunk-DUKZQZDE.js");import("./chunk-BFNK45YF.js");import("./chunk-ABQGPDTJ.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-X7SJNAD6.js");async function t(){(await n).show(e)}export{t as render};

@@ -1,6 +1,6 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
-import { ABSENT } from "../../data/absent";
+import { ABSENT, DASH } from "../../data/absent";
 import { type Cells, cellAt, lagAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
 import { FROZEN, NONFINITE, PRUNED, STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
@@ -134,7 +134,7 @@ const relativeText = (answer: ChannelAnswer, i: number): string => {
 function ChannelTable({ answer }: { answer: ChannelAnswer }) {
   const columns: [string, (record: number) => string][] = [
     ["Step", (i) => formatCount(answer.steps[i])],
-    ["Past", (i) => (answer.past_steps[i] < answer.steps[i] ? formatCount(answer.past_steps[i]) : "–")],
+    ["Past", (i) => (answer.past_steps[i] < answer.steps[i] ? formatCount(answer.past_steps[i]) : DASH)],
     ["State", (i) => STATE_NAMES[stateCode(answer.state[i])]],
     ["Violated", (i) => (answer.violated[i] ? "violated" : "")],
     ["Relative Δ", (i) => relativeText(answer, i)],
