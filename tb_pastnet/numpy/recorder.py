@@ -17,6 +17,7 @@ from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
+from tb_pastnet.record.device_array import tensor_values
 from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
@@ -197,6 +198,12 @@ def _unusable(value: Array) -> str | None:
     return None if value.size else "it has no elements"
 
 
+def _array(value: Any) -> Array:
+    # NumPy's own way would leave a tensor of torch with a storage that can't be resized.
+    tensor = hasattr(value, "untyped_storage") and hasattr(value, "detach")
+    return tensor_values(value) if tensor else np.asarray(value)
+
+
 def _is_float(dtype: np.dtype[Any]) -> bool:
     """Whether it is NumPy's, or like bfloat16 of another package; structures and bytes aren't."""
     registered = dtype.kind == "V" and dtype.isbuiltin == 2
@@ -204,7 +211,7 @@ def _is_float(dtype: np.dtype[Any]) -> bool:
 
 
 def _read(name: str, read: Read, form: tuple[tuple[int, ...], str]) -> Array:
-    value = np.asarray(read())
+    value = _array(read())
     if (value.shape, value.dtype.name) != form:
         raise InvalidArgument(
             f"Could not read {name!r}: expected {form[1]}{list(form[0])}, got "

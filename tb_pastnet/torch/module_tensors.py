@@ -21,6 +21,7 @@ from tb_pastnet.record.device_array import has_memory
 
 _WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")
 _PLAIN = (nn.Parameter, torch.Tensor)
+_OF_MODULES = frozenset(vars(nn.Module()))
 _PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 _MADE = ("torch.nn.utils.parametrize", "torch.distributed")
 """Modules of torch that change a module's class to a derived one."""
@@ -277,8 +278,12 @@ def _twin(module: nn.Module) -> nn.Module:
     if isinstance(module, torch.jit.ScriptModule):
         return module
     twin: nn.Module = object.__new__(type(module))
-    own = {name: _apart(value) for name, value in vars(module).items()}
+    own = {
+        name: value if name in _OF_MODULES else _apart(value)
+        for name, value in vars(module).items()
+    }
     children = module._modules.items()
+    own["_parameters"] = dict(module._parameters)
     own["_modules"] = {name: child and _twin(child) for name, child in children}
     own["_buffers"] = {name: _apart(value) for name, value in module._buffers.items()}
     vars(twin).update(own, training=False)

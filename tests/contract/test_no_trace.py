@@ -106,3 +106,14 @@ def test_a_model_of_keras_is_as_without_a_callback(backend: str, tmp_path: Path)
         assert facts == (True, True, 3), (name, found)
         assert set(found["open"]) <= listed, name
         assert found["closed"] == [], name
+
+
+def test_a_tensor_that_a_function_returns_to_numpy_stays_resizable(tmp_path: Path) -> None:
+    kernel = modules_table.torch.ones(7, 3, requires_grad=True)
+    with pastnet.numpy.Recorder(tmp_path, {"dense/kernel": lambda: kernel}, every=1) as recorder:
+        for step in range(1, 4):
+            with modules_table.torch.no_grad():
+                kernel *= 0.5
+            recorder.record(step)
+    assert recorder.records == 3
+    assert kernel.untyped_storage().resizable()
