@@ -189,7 +189,7 @@ def _first(name: str, read: Read) -> Array:
             f"Could not record {name!r:.100}: expected a function that returns an array, got "
             f"{type(read).__name__}. Write lambda: array."
         )
-    return np.asarray(read())
+    return _array(read())
 
 
 def _unusable(value: Array) -> str | None:
