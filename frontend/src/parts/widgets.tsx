@@ -219,7 +219,7 @@ export const Lost = ({ why, what = NOT_LOADED }: { why: string; what?: string })
   </span>
 );
 
-/** The same as a sign: of what is shown there, some is old. Where there is no room, the time is in its title only. */
+/** The same as a sign: of what is shown there, some is old. Without room, the time is in its title only. */
 export function OldSign({ of, small }: { of: readonly (Resource<unknown> | null)[]; small?: boolean }) {
   const old = of.flatMap((answer) => (answer && answer.value !== null && answer.error !== null ? [answer] : []));
   if (old.length === 0) return null;
