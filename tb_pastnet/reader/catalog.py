@@ -187,7 +187,12 @@ class Experiment:
         """
         still = {}
         if glance is not None and self._glance:
-            still = {run: self._listing[run] for run in tb_runs if self._stands(run, glance)}
+            # One whose name raises is listed in full, and raises there.
+            still = {
+                run: self._listing[run]
+                for run in tb_runs
+                if attempt(partial(self._stands, run, glance)) is True
+            }
             stale = [run for run in tb_runs if run not in still]
             listing, failed = self._source.listing(context, stale) if stale else ({}, [])
         else:
