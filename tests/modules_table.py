@@ -177,7 +177,7 @@ def resized_at_each_forward() -> Training:
     module = Seen(4, 2)
     module.register_buffer("seen", torch.zeros(8))
     sizes = iter((8, 8, 3, 3, 8))
-    return Training(module, loss=lambda: module(X[: next(sizes)]).mean(), missed=3)
+    return Training(module, loss=lambda: module(X[: next(sizes)]).mean(), missed=2)
 
 
 def observer(kind: str) -> Any:
@@ -335,8 +335,8 @@ def away_at_a_record(tensor: Callable[[nn.Module], Any], module: nn.Module) -> T
         elif back:
             back.pop()()
 
-    # That of step 4 has no past.
-    return Training(module, between=between, missed=2)
+    # That of step 4 has no deltas.
+    return Training(module, between=between, missed=1)
 
 
 @entry
@@ -448,7 +448,7 @@ def moved_to_meta_and_back() -> Training:
         elif number == 3:
             module.held.to_empty(device="cpu").load_state_dict(kept)
 
-    return Training(module, between=move, missed=2)
+    return Training(module, between=move, missed=1)
 
 
 @entry
