@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -66,9 +67,10 @@ class RunLock:
             self.held = True
         return True
 
-    def __del__(self) -> None:
-        # The recorder went without `close`. While Python ends, what this needs may be gone.
-        if not sys.is_finalizing():
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        # The recorder went without `close`. While Python ends, what this needs may be gone, even
+        # the names of this module.
+        if not ends():
             self.release()
 
     def release(self) -> None:
