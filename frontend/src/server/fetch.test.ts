@@ -3,7 +3,8 @@ import { fetchFindings, fetchIndex, fetchRecords, UNCHANGED } from "./fetch";
 
 /** A container of a header alone. */
 function container(run: string): Uint8Array {
-  const text = new TextEncoder().encode(JSON.stringify({ schema: 3, run, sections: [] }));
+  const error = run === damaged ? { code: "unreadable", message: "damaged" } : undefined;
+  const text = new TextEncoder().encode(JSON.stringify({ schema: 3, run, error, sections: [] }));
   const bytes = new Uint8Array(Math.ceil((4 + text.length) / 8) * 8);
   new DataView(bytes.buffer).setUint32(0, text.length, true);
   bytes.set(text, 4);
@@ -12,11 +13,12 @@ function container(run: string): Uint8Array {
 
 const requests: string[][] = [];
 let broken = "";
+let damaged = "";
 let wrong: ((query: URLSearchParams) => Response | Promise<Response>) | null = null;
 
 beforeEach(() => {
   requests.length = 0;
-  broken = "";
+  broken = damaged = "";
   wrong = null;
 });
 
@@ -51,6 +53,13 @@ it("gives the other runs where one can't be read", async () => {
     ["5", "a"],
     ["5", "b"],
   ]);
+});
+
+it("says why a run has none that the server could not read", async () => {
+  damaged = "b";
+  const all = await Promise.allSettled([runOf("a", 5), runOf("b", 5)]);
+  expect(all).toMatchObject([{ value: "a" }, { reason: { message: "damaged" } }]);
+  expect(requests).toEqual([["5", "a", "b"]]);
 });
 
 it("asks once where the route is at fault, not the runs", async () => {

@@ -151,7 +151,13 @@ const BROKEN_MS = 5_000;
 let brokenUntil = 0;
 
 async function recordsOf(run: string, query: Query): Promise<Records> {
-  return (await containers<RecordsHeader>("records", { ...query, run }, 1))[0];
+  return readRecords((await containers<RecordsHeader>("records", { ...query, run }, 1))[0]);
+}
+
+/** The records of a run, unless it is one that the server couldn't read, among others that it could. */
+function readRecords(records: Records): Records {
+  if (records.header.error) throw new LoadError(records.header.error.message);
+  return records;
 }
 
 /** Of each run its records, or why there are none: what is wrong with one run is not to hide the others. */
@@ -159,7 +165,7 @@ async function recordsOfAll(runs: readonly string[], query: Query): Promise<Prom
   const [all] = await Promise.allSettled([
     containers<RecordsHeader>("records", { ...query, run: runs }, runs.length),
   ] as const);
-  if (all.status === "fulfilled") return all.value.map((value) => ({ status: "fulfilled", value }));
+  if (all.status === "fulfilled") return Promise.allSettled(all.value.map(async (records) => readRecords(records)));
   const { loss } = all.reason as LoadError;
   if (runs.length === 1 || loss === "unreachable" || Date.now() < brokenUntil) return runs.map(() => all);
   const each = await Promise.allSettled(runs.map((run) => recordsOf(run, query)));

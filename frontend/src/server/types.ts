@@ -82,6 +82,8 @@ export interface IndexAnswer extends Answer {
 }
 
 export interface RecordsHeader extends RunAnswer {
+  /** Instead of all else: the run could not be read. */
+  error?: { code: string; message: string };
   threshold: number;
   layers: string[];
   /** By layer, as the next. */

@@ -1,1 +1,1 @@
-import("./page-X7SJNAD6.js");import("./chunk-DUKZQZDE.js");import("./chunk-BFNK45YF.js");import("./chunk-ABQGPDTJ.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-X7SJNAD6.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-UQTZ623Z.js");import("./chunk-FPK2YVO5.js");import("./chunk-2EJ4VZIY.js");import("./chunk-EX63PHGF.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-UQTZ623Z.js");async function t(){(await n).show(e)}export{t as render};
