@@ -34,7 +34,7 @@ def test_generated_logs_are_whole(logdir: Path, loader: str) -> None:
             assert header["notes"] == []
             assert header["violated_channels"] == 1
             assert (arrays["shares"].sum(axis=2) == 255).all()
-            *others, following = arrays["shares"].sum(axis=(0, 1), dtype=int)[1:]
+            *others, following, _ = arrays["shares"].sum(axis=(0, 1), dtype=int)[1:]
             assert (np.array(others) > 0).all()
             assert not following
             assert arrays["pruned"][:, -1].any()

@@ -147,10 +147,10 @@ OF_JAX = [
     ("jax.Recorder(run, {'w': 3})", "pytree", "variables="),
 ]
 LOGGED = [
-    ("record(recorder, 5, 3)", "Step 3", "restart(step)"),
-    ("record(recorder, 5, 3, 2)", "Step 3", "restart(step)"),
+    ("record(recorder, 1, 2, 1)", "Step 1", "restart(step)"),
+    ("record(recorder, 1, 2, 3, 2, 1)", "Step 2", "restart(step)"),
     ("recorder.close() or record(recorder, 1, 2)", "closed", "make a new one"),
-    ("recorder.record()", "'step'", "Training continues"),
+    ("recorder.record()", "step=", "Training continues"),
 ]
 COMMANDS = [
     ("chek {log}", "'chek'", "Did you mean check?"),

@@ -40,7 +40,11 @@ def innermost(optimizer: keras.optimizers.Optimizer) -> Any:
 
 def steps_of(optimizer: keras.optimizers.Optimizer) -> int:
     """How many updates an optimizer has made."""
-    return int(optimizer.iterations)
+    count = optimizer.iterations
+    if keras.backend.backend() == "tensorflow":
+        # Under a strategy it is a variable of several devices, which is no number.
+        count = keras.ops.convert_to_numpy(count)
+    return int(count)
 
 
 def trains(optimizer: keras.optimizers.Optimizer, variable: Variable) -> bool:
