@@ -36,7 +36,8 @@ HEAD = {
 wholes = st.integers(0, limits.MAX_STEP)
 steps = st.integers(-limits.MAX_STEP, limits.MAX_STEP)
 words = st.text(max_size=12)
-inputs = st.builds(Input, words, st.lists(wholes, max_size=4).map(tuple), words, words)
+sizes = st.integers(0, 1 << 11)  # four of them make at most as many elements as a reader accepts
+inputs = st.builds(Input, words, st.lists(sizes, max_size=4).map(tuple), words, words)
 places = st.builds(Place, words, words, wholes)
 
 
