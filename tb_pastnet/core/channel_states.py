@@ -179,17 +179,16 @@ def lasting(flags: Flags, steps: Integers) -> Lasting | None:
     """
     if not len(flags) or not flags[-1].any():
         return None
-    now = flags[:, flags[-1]]
-    records = int(np.where(now.all(axis=0), len(now), (~now[::-1]).argmax(axis=0)).min())
+    now = flags[:, flags[-1]].all(axis=1)
+    records = len(now) if now.all() else int((~now[::-1]).argmax())
     first = int(flags.any(axis=1).argmax())
-    firsts = np.flatnonzero(flags[first])
     return Lasting(
-        now.shape[1],
+        int(np.count_nonzero(flags[-1])),
         int(steps[len(now) - records]),
         records,
         int(steps[first]),
-        len(firsts),
-        int(firsts[0]),
+        int(np.count_nonzero(flags[first])),
+        int(flags[first].argmax()),
     )
 
 

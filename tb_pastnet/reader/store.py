@@ -339,10 +339,13 @@ class RunReader:
 
         return [make(variable, series(variable)) for variable in variables]
 
+    @cached_property
+    def _all_channels(self) -> int:
+        return sum(variable.channels for variable in self.run.variables.values())
+
     def _budget(self, variable: str) -> CellBudget:
-        widths = self.run.variables
         return CellBudget(
-            share_of(widths[variable].channels, sum(v.channels for v in widths.values())),
+            share_of(self.run.variables[variable].channels, self._all_channels),
             lambda: self.kept(("weighed",), self._weigh).is_whole,
         )
 
