@@ -326,16 +326,18 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
     """Writes a bomb, reads it in every way, and returns what that took.
 
     Returns:
-        `raised` is what isn't an error of ours, `worst` the largest share of the budget of
-        channel-records in one action, `rss` the process's largest memory in MiB, `cpu` its seconds.
+        `raised` is what isn't an error of ours, `over` the actions that decoded more
+        channel-records than the table allows, `rss` the process's largest memory in MiB, and `cpu`
+        its seconds, which no test looks at.
     """
+    from tb_pastnet.cli.html_file import MOST_OF_DETAIL
     from tb_pastnet.errors import PastNetError
     from tb_pastnet.reader import store
 
     # TensorBoard's switch for its own stub: TensorFlow takes more memory than is allowed here.
     sys.modules.setdefault("tensorboard.compat.notf", ModuleType("notf"))
 
-    raised, shares, times = [], {}, {}
+    raised, over, times = [], {}, {}
     # The cache isn't what is measured: it has a limit of its own.
     store.Store.__init__.__defaults__ = (1 << 24, *store.Store.__init__.__defaults__[1:])  # type: ignore[index]
     with tempfile.TemporaryDirectory() as folder, counted_cells() as cells:
@@ -350,11 +352,14 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
                 pass
             except Exception as error:
                 raised.append(f"{action}: {type(error).__name__}: {error}"[:200])
-            shares[action] = cells[0] / CELLS.most(stored)
+            # Without a cache, some read a variable up to three times: its account, states and
+            # values. A file of the page reads a layer for each of its channels that has room.
+            most = 3 * CELLS.most(stored) + ((MOST_OF_DETAIL * 128) if "html" in action else 0)
+            over |= {action: cells[0] / most} if cells[0] > most else {}
             times[action] = time.process_time() - begin
-    worst, slowest = max(shares, key=shares.__getitem__), max(times, key=times.__getitem__)
+    slowest = max(times, key=times.__getitem__)
     return {
-        "bytes": stored, "raised": raised, "worst": [worst, shares[worst]],
+        "bytes": stored, "raised": raised, "over": over,
         "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
         "slowest": [slowest, times[slowest]], "cpu": sum(times.values()),
     }  # fmt: skip

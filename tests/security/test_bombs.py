@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -33,14 +34,20 @@ from tb_pastnet.reader import notes as said
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests import probed
+from tests.interpreter import Interpreter
 from tests.masks_in_force import masks_in_force
 from tests.providers import CALLER, MemoryProvider, memory_run
 from tests.sampled import sampled
+from tests.security import bombs as bombs_in_logs
 from tests.tensorboards import LOADERS, Board, board
 
 pytestmark = pytest.mark.promise("fuzz")
 
 MEBIBYTE = 1 << 20
+QUICK = {("shape", 1), ("digits", 1), ("rates", 1_000), ("mask of ones", 10), ("records", 10),
+         ("own nothing", 1), ("own digits", 10), ("probe places", 1)}  # fmt: skip
+"""Of all bombs in whole logs, those that run at each change."""
+
 TAG = channels_tag("conv1/kernel")
 BITS = mask_tag("kept", "conv1/kernel")
 CHANGE = {"number": 0, "step": 5, "variable": "conv1/kernel", "mask": "kept", "through": 30,
@@ -310,3 +317,21 @@ def test_sealed_nonsense_is_never_an_error(
         step += 1
     with board(tmp_path, "slow") as here:
         look(here)
+
+
+@pytest.mark.parametrize(("name", "repeats", "lineages"), [
+    case if case[:2] in QUICK else pytest.param(*case, marks=pytest.mark.prove)
+    for case in bombs_in_logs.names()
+])  # fmt: skip
+def test_a_hostile_log_costs_no_more_than_its_budget(
+    name: str, repeats: int, lineages: bool
+) -> None:
+    process = Interpreter(imports="import tb_pastnet.reader.plots, tests.security.bombs")
+    try:
+        program = "from tests.security.bombs import set_off; print(json.dumps(set_off(*case)))"
+        cost = json.loads(process.run(f"import json; {program}", case=(name, repeats, lineages)))
+    finally:
+        process.close()
+    assert not cost["raised"], cost
+    assert cost["over"] == {}, cost
+    assert cost["rss"] <= 640, cost
