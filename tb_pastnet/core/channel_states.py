@@ -179,7 +179,7 @@ def lasting(flags: Flags, steps: Integers) -> Lasting | None:
     """
     if not len(flags) or not flags[-1].any():
         return None
-    now = flags[:, flags[-1]].all(axis=1)
+    now: Flags = np.asarray(flags[:, flags[-1]].all(axis=1))
     records = len(now) if now.all() else int((~now[::-1]).argmax())
     first = int(flags.any(axis=1).argmax())
     return Lasting(

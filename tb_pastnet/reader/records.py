@@ -240,7 +240,8 @@ class Records:
         """
         from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
 
-        run, states, delta = self._reader.run.name, self._codes(threshold), self.relative_delta
+        run, states = self._reader.run.name, self._codes(threshold)
+        delta = dequantize(self._reader.state_series(self._name).delta)
         return plot_channels(
             run, self._name, self.steps, states, delta, threshold, mode, dark, axes
         )
