@@ -166,6 +166,7 @@ class Recording:
         finally:
             self._observe(quick=True)
 
+    @noted("Could not follow the executions")
     def follow_executions(self) -> None:
         """Says that `record` is called after each execution, even if that makes several steps."""
         self._schedule.sees_all = True
