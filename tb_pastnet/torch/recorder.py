@@ -253,6 +253,7 @@ class Recorder(Recording):
         if self._spread is not None:
             self._spread.leave()
 
+    @noted("Could not follow the executions")
     def follow_executions(self) -> None:
         """See `Recording`: copies are taken at calls only."""
         super().follow_executions()
