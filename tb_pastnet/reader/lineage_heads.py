@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +24,9 @@ from tb_pastnet.reader.series_source import Reading, SeriesVersion, StoredMessag
 from tb_pastnet.reader.threads import a_few_at_once
 
 Decoded = TypeVar("Decoded")
+
+_MOST_TRIES = 64
+"""Messages that are decoded to find a description: a hostile log has any number of bad ones."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def make_lineage(
         tag: str, decode: Callable[..., Decoded], noted: Notes, *, newest: bool = False
     ) -> Iterator[Decoded]:
         messages = readings.get((tb_run, tag), [])
-        ordered = reversed(messages) if newest else iter(messages)
+        ordered = islice(reversed(messages), _MOST_TRIES) if newest else iter(messages)
         return decode_all(ordered, decode, tag, name.lineage, noted)
 
     timeline = merge_timelines(list(decoded(TAG_TIMELINE, decode_timeline, lost)))

@@ -32,6 +32,9 @@ MASK_ROWS = (KEPT, TRAINABLE)
 MOST_CELLS = 1 << 23
 """Records times channels of one series in memory: 144 MiB of codes."""
 
+MOST_RECORDS = 1 << 18
+"""Records of one series in memory, however few channels it has."""
+
 _TOGETHER = 1 << 22
 _WIDE = 256
 
@@ -283,7 +286,7 @@ def join_blocks(
     If there are too many, records are left out evenly, but no change of a mask. The rule depends
     only on sequence numbers, not on the order of the blocks.
     """
-    room = max(most_cells // max(channels, 1), 1)
+    room = max(min(most_cells // max(channels, 1), MOST_RECORDS), 1)
     held: list[_Held] = []
     total = count = last = 0
     stride = 1
