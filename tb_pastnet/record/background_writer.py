@@ -97,14 +97,14 @@ class BackgroundWriter:
     Attributes:
         items: what waits; only the thread that writes takes from it.
         taken: bytes of records and changes taken from it so far.
-        lost: whether a record or a change was lost; the thread that reads it resets it.
+        losses: how often a record or a change was lost.
         thread: the thread.
     """
 
     def __init__(self, failures: DeferredFailures) -> None:
         self.items: deque[Item] = deque()
         self.taken: dict[type, int] = {Record: 0, Change: 0}
-        self.lost = False
+        self.losses = 0
         self._failures = failures
         # A token for each item; True: what waits is to be written, or tried again, at once.
         self._wake: SimpleQueue[bool] = SimpleQueue()
@@ -203,7 +203,7 @@ class BackgroundWriter:
                         break
                 except BaseException as error:
                     # Our own fault loses this record, which then counts as dropped.
-                    self.lost = True
+                    self.losses += 1
                     self._recover(item)
                     if not isinstance(error, Exception):
                         raise  # of a signal handler
@@ -228,7 +228,7 @@ class BackgroundWriter:
     def _take(self, writer: LineageWriter, item: Record | Change, *, patient: bool) -> None:
         self.taken[type(item)] += item.nbytes
         if not writer.take(item, late=time.monotonic() >= self._give_up_at):
-            self.lost = True
+            self.losses += 1
             self._failures.add("Could not write all records in the time that was left at the end")
         if patient and writer.batch.nbytes > QUEUE_BYTES:
             # Nothing more is taken until this is written; meanwhile the queue fills.
@@ -267,7 +267,7 @@ class BackgroundWriter:
             if not self._close(begin.offered, begin.thinned, closed=True, patient=patient):
                 if not patient:
                     return False
-                self.lost = True
+                self.losses += 1
             self._writer.segments.close()
         self._replace(begin.writer)
         return True
@@ -318,7 +318,7 @@ class BackgroundWriter:
             except Exception as error:
                 self._failures.add("Could not prepare records", error)
         writer.batch.drop()
-        self.lost = True
+        self.losses += 1
         return False
 
     def _keep_writing(self, writer: LineageWriter, group: Group, *, patient: bool) -> bool:

@@ -72,6 +72,8 @@ class Sink:
         self._put_in: dict[type, int] = {Record: 0, Change: 0}
         self._pid = fork_aware_pid()
         self._offered = self._thinned = self._lost_masks = self._offered_before = 0
+        # Records and changes lost here, and all losses that a flush has reported.
+        self._losses = self._reported = 0
         self._reserved = False
         self._last: FlushMarker | None = None
         _OPEN.append(self)
@@ -90,7 +92,7 @@ class Sink:
         if not self._idle:
             self._offered += 1
             if self._reserved:
-                self._background.lost = True
+                self._losses += 1
             self._reserved = True
         return sequence
 
@@ -140,12 +142,14 @@ class Sink:
         """
         if self._idle:
             return False
+        # Each call compares with its own beginning: a signal handler may flush in the middle of it.
+        before = self._reported
         written = self._background.reach(self._mark(closed=closed), timeout)
-        lost = self._background.lost
-        if not within:
-            lost, self._reserved = lost or self._reserved, False
-        self._background.lost = False
-        return written and not lost
+        if self._reserved and not within:
+            self._losses, self._reserved = self._losses + 1, False
+        losses = self._all_losses
+        self._reported = max(self._reported, losses)
+        return written and losses == before
 
     def close(self, timeout: float | None = None) -> bool:
         """Writes waiting records and the final account, ends the thread; whether all is written.
@@ -158,7 +162,8 @@ class Sink:
         if fork_aware_pid() != self._pid:
             return False
         last = self.end(timeout)
-        written = self._background.reach(last, timeout) and not self._background.lost
+        written = self._background.reach(last, timeout)
+        written = written and self._all_losses == self._reported
         if last.done and self in _OPEN:
             _OPEN.remove(self)
         return written
@@ -186,6 +191,10 @@ class Sink:
         return self._background.thread.is_alive()
 
     @property
+    def _all_losses(self) -> int:
+        return self._losses + self._background.losses
+
+    @property
     def _idle(self) -> bool:
         """Whether it is closed, or that of another process."""
         return self._last is not None or fork_aware_pid() != self._pid
@@ -203,7 +212,7 @@ class Sink:
     def _change(self, change: Change) -> bool:
         if self._idle or self._put(change):
             return True
-        self._background.lost = True
+        self._losses += 1
         self._failures.add("Could not keep up with masks and violations: the queue was full")
         return False
 

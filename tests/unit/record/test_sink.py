@@ -349,6 +349,23 @@ def test_records_of_a_lineage_without_an_account_are_in_the_next(make, tmp_path,
     assert list(second.notes) == ["Could not write records: OSError: No space left on device"]
 
 
+def test_a_flush_within_another_hides_no_loss_from_it(make, monkeypatch):
+    sink = make(queue_bytes=1)
+    reach, inner = sink._background.reach, []
+
+    def interrupted(marker, timeout):
+        reached = reach(marker, timeout)
+        if not inner:
+            inner.append(None)
+            inner[0] = sink.flush(20)  # as in a signal handler
+        return reached
+
+    offer(sink, 1, np.ones((3, 4)))  # can't be packed
+    monkeypatch.setattr(sink._background, "reach", interrupted)
+    assert (sink.flush(20), inner) == (False, [False])
+    assert sink.flush(20)
+
+
 class Waits(logging.Handler):
     """Stands for a handler whose lock the training thread holds, interrupted within `logging`."""
 
