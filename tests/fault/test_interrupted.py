@@ -65,8 +65,8 @@ def check(logdir: Path, missing: int) -> None:
     # A record whose past was interrupted names none, and has no delta.
     unknown = past == steps
     assert unknown.sum() <= 1
-    for row, expected in ((NORM, steps), (PAST_NORM, past), (DELTA_NORM, steps - past)):
-        expected = np.where(unknown & (row != NORM), np.nan, expected)
+    for row, known in ((NORM, steps), (PAST_NORM, past), (DELTA_NORM, steps - past)):
+        expected = np.where(unknown & (row != NORM), np.nan, known)
         np.testing.assert_allclose(values[:, row], expected, rtol=0.023)
     assert log.last.closed
     assert len(steps) + log.last.thinned + log.last.dropped == log.last.offered
