@@ -318,7 +318,6 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
         kept[row], other_kept[row], shared[row] = _count(pair[0], pair[1], reason is None)
     chance = overlap.by_chance(kept, other_kept, np.array(elements, np.float64)[:, None])
     chance[np.isnan(shared)] = np.nan
-    records_at = None if step is None else [int(own[0]) if own[0] >= 0 else None for own in steps]
     header = {
         "run": run.name,
         "other": second.name,
@@ -326,7 +325,7 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
         "mask": comparison.mask,
         "comparable": reason is None,
         "reason": reason,
-        "at": records_at,
+        "at": None if step is None else _records_at(steps),
         "layers": list(matched),
         "elements": elements,
         "unmatched": unmatched,
@@ -342,6 +341,11 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
         "both": shared,
     }
     return header, arrays, lost
+
+
+def _records_at(steps: Sequence[Integers]) -> list[int | None]:
+    """The step of each run's record in the only column, None where it has none."""
+    return [int(own[0]) if own[0] >= 0 else None for own in steps]
 
 
 def _columns(

@@ -23,7 +23,13 @@ from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
 from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.between_calls import BetweenCalls
 from tb_pastnet.torch.module_audit import ModuleAudit
-from tb_pastnet.torch.module_weights import AxisOverrides, mask_values, network_of, spelled
+from tb_pastnet.torch.module_weights import (
+    AxisOverrides,
+    TorchWeight,
+    mask_values,
+    network_of,
+    spelled,
+)
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
 from tb_pastnet.torch.pruned_masks import PrunedMasks
 from tb_pastnet.torch.spread import SpreadSource, is_sharded, measures_of
@@ -147,11 +153,7 @@ class Recorder(Recording):
                 self._flags = ModuleAudit(recorded.weights, self._steps, failures)
                 audited = Audit(self._flags, lambda: declared)
             start = recorded.origin() if source.writes else ""
-        if names := self._steps.left_out(recorded.weights):
-            failures.add(
-                f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
-                f"set: add it to a group, or freeze it"
-            )
+        self._note_untrained(recorded.weights, failures)
         masked = PrunedMasks(recorded.weights, declared)
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         wishes = None, on_violation, log, exit_timeout
@@ -163,6 +165,13 @@ class Recorder(Recording):
             self._between.add(self._spread.schedule, self._spread.take)
         if source.writes or self._spread is not None:
             self._steps.expect(schedule.overdue, self._see_overdue)
+
+    def _note_untrained(self, weights: Iterable[TorchWeight], failures: Failures) -> None:
+        if names := self._steps.left_out(weights):
+            failures.add(
+                f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
+                f"set: add it to a group, or freeze it"
+            )
 
     @metered("Could not declare masks")
     def declare(self, masks: Declared | None = None, kept: Declared | None = None) -> None:

@@ -52,12 +52,12 @@ GUARD = "isolation.py"
 """Where errors end."""
 AROUND = {
     *("emptied", "unread_run", "run_alone", "runs_alone", "made"),
-    *("named", "fresh", "kept", "_put"),
+    *("named", "fresh", "kept", "_put", "cache.py:find", "cache.py:get", "cache.py:get_each"),
     *("file_size", "check.py:_entry"),
     *("_list", "_walk", "find_runs"),
     *("reader", "_reader"),
 }
-"""What makes the empty run, keeps an answer that was made, lists files, and holds a run to be read."""
+"""What makes the empty run, keeps answers that were made, lists files, and holds a run to be read."""
 
 
 class OneRun(Injector):
