@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._pairs import after
-from tb_pastnet.record.numba_switch import SWITCH
+from tb_pastnet.core.numba_switch import SWITCH
 
 jax: Any = importlib.import_module("jax")
 nn: Any = importlib.import_module("flax.linen")

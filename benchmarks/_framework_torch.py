@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from benchmarks._pairs import after
-from tb_pastnet.record.numba_switch import SWITCH
+from tb_pastnet.core.numba_switch import SWITCH
 
 torch: Any = importlib.import_module("torch")
 transformers: Any = importlib.import_module("transformers")

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from typing import NamedTuple
 
-from tb_pastnet.record.numba_switch import SWITCH
+from tb_pastnet.core.numba_switch import SWITCH
 from tools.steps import Failure
 
 NETWORKS = "CNN", "ResNet-50", "transformer", "200 small variables"

@@ -22,12 +22,12 @@ from benchmarks._options import pairs_of, with_pairs
 from benchmarks._pairs import Action, interleaved
 from benchmarks._recording_ways import limits
 from benchmarks._rows import Rows
+from tb_pastnet.core.numba_switch import SWITCH
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.measure import copies
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.model.tf_weights import TFWeight, network
 from tb_pastnet.record import array_copies
-from tb_pastnet.record.numba_switch import SWITCH
 from tb_pastnet.record.weight import Network
 
 TABLE = "Statistics and past copy of all weights, as multiples of the limit"

@@ -143,6 +143,36 @@ PROMISES = (
         "0 torn answers, p99 under 200 ms, memory flat",
     ),
     Promise(
+        "no_trace",
+        "modules of 40 kinds, Keras on three backends, JAX with donation: with and without a recorder",
+        "0 differences of storages, versions, gradients, attributes and hooks; no error of its own",
+    ),
+    Promise(
+        "past",
+        "six ways of calling record × every kind of past × loops and optimizers of each framework",
+        "each delta is NumPy's for the past that log and page name, or there is none",
+    ),
+    Promise(
+        "written",
+        "10,000 generated networks, names and channels up to and beyond all limits",
+        "flush() True: each weight is shown, or listed as skipped with its reason",
+    ),
+    Promise(
+        "runs_alone",
+        "each function below index, report, export and read raises for one run of three",
+        "the answers about the other two are equal, bit for bit",
+    ),
+    Promise(
+        "failed_requests",
+        "each request of the page fails in turn: 500, cut off, never answered",
+        "no place says that something is missing which wasn't loaded",
+    ),
+    Promise(
+        "fingerprint",
+        "one word, two words, all signs, a roll, a permutation, -0.0, a NaN: 100,000 changes of each",
+        "0 missed, in each dtype",
+    ),
+    Promise(
         "read_back",
         "a log read without TensorBoard",
         "equal to the routes bit for bit; 20 runs × 300 layers × 1,000 steps in seconds",

@@ -39,8 +39,11 @@ _ZERO = np.float32(0)
 _MATHS = {"reassoc", "contract"}
 
 
-def _compiled(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compiles code that releases the interpreter's lock, and caches it on disk if possible."""
+def compiled(signature: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Compiles code that releases the interpreter's lock, and caches it on disk if possible.
+
+    It does so at once for a signature, and without one for the arguments that are met.
+    """
 
     def compile_now(function: Callable[..., Any]) -> Any:
         options = {"nogil": True, "fastmath": _MATHS, "error_model": "numpy"}
@@ -105,7 +108,7 @@ _SIGNATURE = (
 )
 
 
-@_compiled(_SIGNATURE)
+@compiled(_SIGNATURE)
 def columns(
     current: Floats, past: Floats, width: int, inner: int, out: Rows, replace: bool
 ) -> None:  # pragma: no cover
@@ -145,7 +148,7 @@ def columns(
         _collect(out, member, inner, squares, largest, changed, nonfinite)
 
 
-@_compiled(_SIGNATURE)
+@compiled(_SIGNATURE)
 def rows(
     current: Floats, past: Floats, first_row: int, turns: int, out: Rows, replace: bool
 ) -> None:  # pragma: no cover

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.core.memory_layout import layout_of
+from tb_pastnet.core.numba_switch import numba_kernels
 from tb_pastnet.keras.measure.copies import Stack, TensorCopies, stacks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
@@ -21,7 +22,6 @@ from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.strategies import workers, writes
 from tb_pastnet.record.array_copies import ArrayCopies
-from tb_pastnet.record.numba_switch import numba_kernels
 from tb_pastnet.record.source import PartedSource
 from tb_pastnet.record.weight import Array, Network
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core import plain_kernels
 from tb_pastnet.core.memory_layout import layout_of
+from tb_pastnet.core.numba_switch import numba_kernels
 from tb_pastnet.core.statistics import (
     KEPT,
     STATISTICS,
@@ -21,7 +22,6 @@ from tb_pastnet.core.statistics import (
 )
 from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.record.array_copies import ArrayCopies
-from tb_pastnet.record.numba_switch import numba_kernels
 from tb_pastnet.record.weight import Array, Network, Weight
 
 STACK_ELEMENTS = 1 << 16

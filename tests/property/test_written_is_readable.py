@@ -14,6 +14,8 @@ import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument
 from tests.sampled import sampled
 
+pytestmark = pytest.mark.promise("written")
+
 MOST = 1 << 14
 """Bytes of the longest name, see docs/reference/record_format.md."""
 

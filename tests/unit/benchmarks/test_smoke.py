@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks._rows import INTO, Row, read, tables
-from tb_pastnet.record.numba_switch import SWITCH
+from tb_pastnet.core.numba_switch import SWITCH
 from tools.bench import FOLDER, choose
 
 ALL = [path.stem for path in choose(())]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.numba_switch import SWITCH
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, channel_statistics
 from tb_pastnet.keras.measure import copies
 from tb_pastnet.keras.measure.copies import TensorCopies, stacks
 from tb_pastnet.record.array_copies import ArrayCopies
-from tb_pastnet.record.numba_switch import SWITCH
 from tests.sampled import sampled
 from tests.sources import source_of
 

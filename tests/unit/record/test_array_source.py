@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.numba_switch import SWITCH
 from tb_pastnet.core.statistics import CHANGED, KEPT, TRAINABLE, channel_statistics
 from tb_pastnet.record.array_copies import ArrayCopies
-from tb_pastnet.record.numba_switch import SWITCH
 from tb_pastnet.record.source import ArraySource, PlainCopies
 from tb_pastnet.record.weight import Network, Weight
 

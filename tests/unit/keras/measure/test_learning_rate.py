@@ -11,8 +11,8 @@ import tensorflow as tf
 import tb_pastnet
 from tb_pastnet import Recorder
 from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.numba_switch import SWITCH
 from tb_pastnet.keras.measure.learning_rate import LearningRate
-from tb_pastnet.record.numba_switch import SWITCH
 from tests.sources import source_of
 
 AXIS = explicit_axis(-1, (3, 4), "w")
