@@ -53,16 +53,41 @@ def memory_of(tensor: Any) -> Array:
         tensor, kind = tensor.detach().float(), _SINGLE
     if not (tensor.is_cpu and tensor.is_contiguous()) or tensor.is_neg():
         tensor = tensor.detach().cpu().resolve_neg().contiguous()
+    view = _view(tensor, kind)
+    own: Array = tensor.detach().clone().numpy() if view is None else view
+    return own
+
+
+def bits_of(tensor: Any) -> Array | None:
+    """The memory of a dense tensor of torch as integers: a read-only view, to be released at once.
+
+    It has the tensor's shape and strides. None if the tensor isn't in this machine's memory, or has
+    bits that are still to be flipped. Raises InvalidArgument if its memory was freed.
+    """
+    check_memory(tensor)
+    size: int = tensor.element_size()
+    plain = tensor.is_cpu and not tensor.is_neg() and not tensor.is_conj()
+    return _view(tensor, f"<i{size}" if size <= 8 else f"<c{size}") if plain else None
+
+
+def _view(tensor: Any, kind: str) -> Array | None:
+    """The memory of a tensor in this machine; None if torch doesn't show where, or it is empty."""
     # `Tensor.numpy` would make the storage permanently unresizable, and `data_ptr` would copy a
     # tensor that shares its memory until it is written.
     address = getattr(sys.modules["torch"]._C, "_data_address", None)
     if address is None or not tensor.numel():
-        own: Array = tensor.detach().clone().numpy()
-        return own
+        return None
+    size = tensor.element_size()
     memory = _Memory()
     memory.tensor = tensor
-    interface = {"shape": tensor.shape, "typestr": kind, "data": (address(tensor), True)}
-    memory.__array_interface__ = {**interface, "version": 3}
+    memory.__array_interface__ = {
+        "shape": tuple(tensor.shape),
+        "strides": tuple(step * size for step in tensor.stride()),
+        "typestr": kind,
+        # That of the storage, whichever part of it the tensor is.
+        "data": (address(tensor) + tensor.storage_offset() * size, True),
+        "version": 3,
+    }
     return np.asarray(memory)
 
 
@@ -80,11 +105,13 @@ def has_memory(tensor: Any) -> bool:
 
     Almost any operation of torch on a tensor without memory ends the process.
     """
+    if not tensor.numel():
+        return True
     size: int = tensor.untyped_storage().nbytes()
     offset: int = tensor.storage_offset()
     if tensor.is_contiguous():
         return size >= tensor.nbytes + offset and (not offset or _end(tensor) <= size)
-    return not tensor.numel() or _end(tensor) <= size
+    return _end(tensor) <= size
 
 
 def _end(tensor: Any) -> int:
@@ -96,7 +123,7 @@ def _end(tensor: Any) -> int:
 
 
 class _Memory:
-    """The memory of a contiguous tensor, for NumPy: an array of it keeps the tensor."""
+    """The memory of a tensor, for NumPy: an array of it keeps the tensor."""
 
     __slots__ = ("__array_interface__", "tensor")
 

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of 
 from torch import nn  # noqa: E402
 from torch.nn.utils import parametrizations, prune  # noqa: E402
 
+from tb_pastnet.record.device_array import tensor_values  # noqa: E402
 from tb_pastnet.torch.module_tensors import kinds_of, tensors_of  # noqa: E402
 
 
@@ -214,3 +215,27 @@ def test_a_parameter_that_is_replaced_is_read_where_it_was():
     state = {"weight": torch.full((2, 2), 3.0), "bias": torch.zeros(2)}
     layer.load_state_dict(state, assign=True)
     assert entry.value().tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+LAYOUTS = {
+    "whole": lambda values: values.clone(),
+    "part of a storage": lambda values: torch.cat([torch.ones(5), values.reshape(-1)])[5:].view(
+        4, 6
+    ),
+    "part of a wider one": lambda values: torch.stack([values, values], -1)[..., 1],
+    "transposed": lambda values: values.t().contiguous().t(),
+    "backwards in memory": lambda values: values.flip(0).flip(0),
+    "expanded": lambda values: values[:1].expand(4, 6),
+    "conjugate of a conjugate": lambda values: torch.complex(values, -values).conj().imag,
+    "empty part of a storage": lambda values: values[4:],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "bool"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_values_are_those_that_torch_shows_wherever_they_lie(layout, dtype):
+    tensor = LAYOUTS[layout](torch.arange(24.0).reshape(4, 6))
+    tensor = tensor if dtype == "float32" else tensor.to(getattr(torch, dtype))
+    parts = torch.cat([torch.zeros_like(tensor).reshape(-1), tensor.reshape(-1)])[tensor.numel() :]
+    for each in (tensor, parts.view(tensor.shape)):
+        assert tensor_values(each).tolist() == each.tolist()
