@@ -169,8 +169,10 @@ class BackgroundWriter:
                 # Our own fault; a failure without a record may repeat at once.
                 self._failures.add("Could not prepare records", error)
                 time.sleep(_FAULT_SECONDS)
-        with contextlib.suppress(Exception):
+        try:
             self._failures.log()
+        except Exception:
+            return
 
     def _wait(self) -> None:
         """Waits for the next item, or until a block is due."""

@@ -61,11 +61,13 @@ def test_of_two_writers_at_once_none_vanishes_and_both_are_noted(store: S3, seed
         last = int(ended(older).split()[-1])
     runs = pastnet.read(f"s3://bucket/at_once/{seed}").runs
     assert [*runs] == ["run", "run (2)"]
-    assert runs["run"].steps.tolist() == [*range(1, last + 1)]
+    steps, thinned = runs["run"].steps, runs["run"].account.thinned
+    assert (steps[0], steps[-1], len(steps)) == (1, last, last - thinned)
+    assert thinned == 0 or last > 1024  # a busy machine gives the older one time for so many
     assert runs["run (2)"].steps[0] == first
     for run in runs.values():
         assert run.account.superseded == 0
-        assert run.account.shown == run.account.offered
+        assert run.account.shown + run.account.thinned == run.account.offered
         assert run.notes[AT_ONCE] == 1
 
 
