@@ -21,6 +21,8 @@ pytest.importorskip("torch", reason="needs torch")
 from tests import modules_table
 from tests.interpreter import ROOT
 
+pytestmark = pytest.mark.promise("no_trace")
+
 LISTED = (ROOT / "docs" / "how_to" / "recording.md").read_text()
 TREES: dict[str, Callable[[Any], Any]] = {
     "singles": lambda jnp: {"w": jnp.ones((7, 5)), "b": jnp.zeros(5)},

@@ -20,6 +20,8 @@ from tests.e2e.probe_story import RUNS as PROBE_RUNS
 from tests.e2e.probe_story import probe_story
 from tests.sampled import sampled
 
+pytestmark = pytest.mark.promise("failed_requests")
+
 LEAKY = "held/ticket"
 SCENES: dict[str, dict[str, Any]] = {
     "findings": {"v": "findings"},

@@ -40,6 +40,8 @@ from tests.contract.test_command_export_html import answers_in
 from tests.fault.injected import OURS, Injector, Point, _text
 from tests.golden.kept_logs import FOLDER
 
+pytestmark = pytest.mark.promise("runs_alone")
+
 RUNS = "run-one", "run-two", "run-six"
 BAD, OTHERS = RUNS[1], (RUNS[0], RUNS[2])
 ERRORS = RuntimeError, MemoryError, OSError, KeyError, OverflowError, RecursionError

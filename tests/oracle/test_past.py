@@ -13,6 +13,8 @@ from tb_pastnet.core.quantize import PRECISION
 from tests.rooms import LOOPS, ROOMS
 from tests.sampled import sampled
 
+pytestmark = pytest.mark.promise("past")
+
 EVERY, STEPS = 5, 36
 BACK = "back"
 """In a way of calling: weights and steps go back to that of a number."""
