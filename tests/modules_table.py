@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
@@ -590,11 +591,17 @@ def freed_gradients() -> Training:
 
 @dataclass
 class Seen:
-    """What is compared of a training: `steps` has an entry for each step."""
+    """What is compared of a training.
+
+    Attributes:
+        steps: an entry for each step.
+        saved: by the step of each record, the values that torch shows, as float64.
+    """
 
     errors: list[str]
     steps: list[dict[str, Any]]
     values: dict[str, bytes]
+    saved: dict[int, dict[str, np.ndarray]] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
     records: int = 0
     views: int = 0
@@ -613,6 +620,7 @@ def torch_run(build: Callable[[], Training], logdir: Path | None = None) -> Seen
         training.step(number)
         if recorder is not None:
             recorder.record(number)
+            seen.saved[number] = dict(_numbers(training.module))
         seen.steps.append(_traces(training))
         training.between(number)
     training.before(STEPS + 1)
@@ -625,6 +633,13 @@ def torch_run(build: Callable[[], Training], logdir: Path | None = None) -> Seen
     seen.steps.append(_traces(training) | {"hooks": global_hooks()})
     seen.values = {name: _bits(each) for name, each in _tensors(training)}
     return seen
+
+
+def _numbers(module: nn.Module) -> Iterator[tuple[str, np.ndarray]]:
+    for name, each in (*module.named_parameters(), *module.named_buffers()):
+        if _dense(each) and device_array.has_memory(each) and each.is_floating_point():
+            own = name.replace("_orig_mod.", "").replace(".", "/")
+            yield own, np.array(each.detach().clone().double().tolist())
 
 
 def _views(training: Training) -> int:

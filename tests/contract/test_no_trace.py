@@ -18,6 +18,7 @@ import tb_pastnet as pastnet
 
 pytest.importorskip("torch", reason="needs torch")
 
+from tb_pastnet.core.quantize import PRECISION
 from tests import modules_table
 from tests.interpreter import ROOT
 
@@ -42,6 +43,28 @@ def test_a_module_of_torch_is_as_without_a_recorder(name: str, tmp_path: Path) -
         assert here == there, f"step {number}"
     assert got.values == expected.values
     assert not got.views
+    if got.records:
+        figures_are_those_of(got.saved, pastnet.read(tmp_path)["run"])
+
+
+def figures_are_those_of(saved: dict[int, dict[str, np.ndarray]], run: Any) -> None:
+    """Norms of weights and of their deltas from record to record are NumPy's, in all channels."""
+    met = 0
+    for name, variable in run.variables.items():
+        for row, (step, past) in enumerate(zip(variable.steps, variable.past_steps, strict=True)):
+            if name not in saved[step]:  # computed by a parametrization, or without memory
+                continue
+            now, met = saved[step][name], met + 1
+            np.testing.assert_allclose(length(variable.norm[row]), length(now), PRECISION)
+            if past in saved and name in saved[past] and past < step:
+                delta = length(now - saved[past][name])
+                shown = length(variable.delta_norm[row])
+                np.testing.assert_allclose(shown, delta, PRECISION, 1e-7, err_msg=name)
+    assert met
+
+
+def length(values: Any) -> float:
+    return float(np.linalg.norm(np.reshape(values, -1)))
 
 
 def test_hooks_of_torch_are_those_of_the_table(tmp_path: Path) -> None:
