@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from itertools import chain, zip_longest
@@ -62,6 +64,19 @@ def names_from_the_first():
     state = sys.modules.get("keras.src.backend.common.global_state")
     if state is not None:
         state.set_global_attribute("object_name_uids", None)
+
+
+@pytest.fixture(autouse=True)
+def only_own_log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """What threads of earlier tests log, such as writers that end late, isn't in this one's log."""
+    others = {*threading.enumerate()} - {threading.current_thread()}
+
+    def is_own(_: logging.LogRecord) -> bool:
+        return threading.current_thread() not in others
+
+    caplog.handler.addFilter(is_own)
+    yield
+    caplog.handler.removeFilter(is_own)
 
 
 def pytest_configure(config: pytest.Config) -> None:
