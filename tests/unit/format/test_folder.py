@@ -22,7 +22,9 @@ def touch(path: Path) -> Path:
 
 
 def test_a_run_is_a_directory_with_event_files(tmp_path: Path) -> None:
-    wanted = [touch(tmp_path / place / NAME) for place in ("", "a", "a/b c", ".hidden", "ü🧠")]
+    # Not as Python encodes it here: in the locale C it can't.
+    places = ("", "a", "a/b c", ".hidden", os.fsdecode("ü🧠".encode()))
+    wanted = [touch(tmp_path / place / NAME) for place in places]
     touch(tmp_path / "none" / "model.h5")
     touch(tmp_path / "a" / "other.txt")
     (tmp_path / "empty").mkdir()
