@@ -33,6 +33,9 @@ BLOCKED = {"PASTNET_WITHOUT": " ".join(sorted(FRAMEWORKS))}
 NODE = "(for Node)"
 """Means Node and the browser, if a file starts a program for them."""
 
+ENTRY = "tb_pastnet/cli/main.py"
+"""Starts commands: a module each, which it names, and what starts one as well."""
+
 _SILENT = {*PACKAGES, "frontend", "src"}
 """Folders whose names say too little."""
 
@@ -320,6 +323,15 @@ class Tree:
     def uses(self, path: Path, other: Path) -> bool:
         """Whether a file itself names another, not only through others."""
         return other in self._edges[path] | self._edges_of_examples(path)
+
+    def starts(self, path: Path, other: Path) -> bool:
+        """Whether a file starts the command of another, or commands that another is a part of."""
+        entry = self.root / ENTRY
+        starting = {entry, *(file for file, near in self._edges.items() if entry in near)}
+        if other.parent != entry.parent or not {path, *self._edges[path]} & starting:
+            return False
+        is_command = other.stem in self._mentions[entry].texts
+        return other.stem in self._mentions[path].texts or not is_command
 
     def outside(self, path: Path) -> set[str]:
         """Packages of others that a file reaches, and `NODE`."""

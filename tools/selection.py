@@ -82,9 +82,9 @@ def _reading(tree: Tree, path: Path) -> set[Path]:
 def _near(tree: Tree, module: Path, reaching: Iterable[Path]) -> set[Path]:
     """The tests that a change of the package's module waits for, of all that reach it.
 
-    Left out are tests in the browser; and of those that use it only through others, tests of the
-    system, and tests of frameworks if it needs none: `dev.py mutants` shows that the fast ones
-    notice its faults.
+    Left out are tests in the browser; and of those that use it only through others, and start no
+    command of it, tests of the system, and tests of frameworks if it needs none: `dev.py mutants`
+    shows that the fast ones notice its faults.
     """
     system, neutral = system_folders(tree), tree.is_fast(module)
 
@@ -92,7 +92,7 @@ def _near(tree: Tree, module: Path, reaching: Iterable[Path]) -> set[Path]:
         if NODE in tree.outside(test):
             return False
         light = test.parent not in system and (tree.is_fast(test) or not neutral)
-        return light or tree.uses(test, module)
+        return light or tree.uses(test, module) or tree.starts(test, module)
 
     return set(filter(is_near, reaching))
 

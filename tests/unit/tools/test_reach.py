@@ -25,6 +25,15 @@ FILES = {
     "tb_pastnet/late.py": "def late():\n    from tb_pastnet.net import Net",
     "tb_pastnet/told.py": '"""Says nothing of tb_pastnet.net."""\nA = "Use pastnet.Net."',
     "tb_pastnet/example.py": 'def f():\n    """F.\n    >>> import tensorflow as tf\n    """',
+    "tb_pastnet/cli/__init__.py": "",
+    "tb_pastnet/cli/main.py": """
+        COMMANDS = ("sum", "sort")
+        def main(): from tb_pastnet.cli import sum, sort
+        """,
+    "tb_pastnet/cli/sum.py": "from tb_pastnet.cli import text",
+    "tb_pastnet/cli/sort.py": "from tb_pastnet.cli import text",
+    "tb_pastnet/cli/text.py": "",
+    "tests/calls.py": "from tb_pastnet.cli.main import main",
     "tests/conftest.py": """
         from tests.devices import two
         from tests.steady import ready
@@ -73,8 +82,11 @@ TESTS = {
 SYSTEM = {
     "tests/contract/test_served.py": "from tb_pastnet import __main__",
     "tests/contract/test_read.py": "from tb_pastnet import reader",
+    "tests/contract/test_sums.py": 'from tests.calls import call\ncall("sum")',
+    "tests/contract/test_sorts.py": 'from tb_pastnet.cli.main import main\nmain(["sort"])',
 }
 """Of what isn't chosen for its needs."""
+ALL = {*TESTS, *(Path(name).stem.removeprefix("test_") for name in SYSTEM)}
 
 
 @pytest.fixture
@@ -124,6 +136,9 @@ def test_the_fast_ones_are_those_that_need_nothing(tree):
         ("tb_pastnet/reader.py", {"imports", "lazy", "any_name", "module", "both", "read"}),
         ("tb_pastnet/late.py", {"inside", "far", "both"}),
         ("tb_pastnet/__main__.py", {"module", "far", "served"}),
+        ("tb_pastnet/cli/sum.py", {"sums"}),
+        ("tb_pastnet/cli/sort.py", {"sorts"}),
+        ("tb_pastnet/cli/text.py", {"sums", "sorts"}),
         ("tests/devices.py", {"fixture"}),
         ("tests/page.py", {"browser"}),  # but not of the reader that it starts
         ("docs/guide.md", {"guide", "whole", "through"}),
@@ -131,9 +146,9 @@ def test_the_fast_ones_are_those_that_need_nothing(tree):
         ("docs/start/first.md", {"folder", "folder_in_one", "whole"}),
         ("tests/kept/logs/events", {"beside", "folder_of_root"}),
         ("other/logs/events", set()),
-        ("tests/conftest.py", {*TESTS, "served", "read"}),
+        ("tests/conftest.py", ALL),
         ("tests/steady.py", set()),
-        ("pyproject.toml", {*TESTS, "served", "read"}),
+        ("pyproject.toml", ALL),
         ("tests/test_gone.py", set()),
     ],
 )
