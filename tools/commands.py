@@ -41,7 +41,7 @@ prove      run all tests of what is promised, or those of ROWs, and print what t
            of rows whose files changed since; --list: run nothing, print the state of each row;
            --write: what was shown into docs/benchmarks, too)
 docs       build the site of the documentation into docs/_build/html
-mutants    put faults into the code, one at a time, and list those that no fast test notices
+mutants    put faults into the code, one at a time, and list those that its tests don't notice
 matrix     run the Python tests with other versions of Python and of packages (--whole: all tests)
 bench      run the benchmarks and print their tables; names choose some of them, what follows -- are
            their options (--json: keep the rows there; --write: what is kept into the docs' tables)
@@ -271,9 +271,9 @@ def prove_rows(tree: Tree, rows: Collection[str], options: Sequence[str]) -> int
 
 def mutate(arguments: argparse.Namespace) -> int:
     """Runs a sample of mutants."""
-    session = Session(extras=["prove"])
+    session = Session(extras=["prove", *(f"dev-{name}" for name in FRAMEWORKS)])
     count, seed = str(arguments.count), str(arguments.seed)
-    return run(session.tool("tools.mutants", count, seed), session.env)
+    return run(session.tool("tools.mutants", count, seed, *arguments.rooms), session.env)
 
 
 def try_versions(arguments: argparse.Namespace) -> int:
@@ -361,6 +361,7 @@ def parser() -> argparse.ArgumentParser:
     command.set_defaults(action=mutate)
     command.add_argument("--count", type=int, default=mutants.COUNT, help="how many are drawn")
     command.add_argument("--seed", type=int, default=0, help="which ones")
+    command.add_argument("rooms", nargs="*", metavar="ROOM", help="of the package, such as torch")
     command = commands.add_parser("matrix")
     command.set_defaults(action=try_versions)
     command.add_argument("names", nargs="*", metavar="COLUMN", help="of tools/columns.py")

@@ -1,8 +1,8 @@
 """Mutants: small faults put into the code, one at a time, each of which a test should notice.
 
-Cosmic Ray lists possible changes; a mutant lives in a copy of the repository, where the fast tests
-that reach its module run, those of the module first. Mutants that none detects are listed, unless
-tests/mutants.txt gives the reason why none can.
+Cosmic Ray lists possible changes; a mutant lives in a copy of the repository, where the tests run
+that `mutant_tests` chooses. Mutants that none detects are listed, unless tests/mutants.txt gives
+the reason why none can.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from importlib.util import cache_from_source
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from tools.reach import BLOCKED, Tree
-from tools.selection import fast
-from tools.steps import ROOT, demand, quiet, say
+from tools.forks import PASSED, Forks
+from tools.mutant_tests import Bench
+from tools.reach import Tree
+from tools.steps import ROOT, demand, say
 
-ROOMS = ("core", "format", "reader", "record/audit")
+PACKAGE = ROOT / "tb_pastnet"
 JUDGED = ROOT / "tests" / "mutants.txt"
 COUNT = 300
-OWN, OTHERS = 120, 900
-"""Seconds after which the tests of its module, or all, hang: the mutant is noticed."""
+SLOWER, STARTING = 3, 30
+"""How much longer than without a fault tests may take, and seconds of processors beside it: those
+that take more are noticed as tests that fail are."""
 
 
 class Mutant(NamedTuple):
@@ -51,19 +52,38 @@ class Mutant(NamedTuple):
     becomes: str
 
     @property
+    def place(self) -> str:
+        """The module and the line."""
+        return f"{self.path}:{self.line}"
+
+    @property
+    def room(self) -> str:
+        """The folder of the module, below the package."""
+        return Path(self.path).parent.relative_to(PACKAGE.name).as_posix()
+
+    @property
     def key(self) -> str:
         """Its name, independent of the lines above it."""
         return f"{self.path} | {self.was} | {self.becomes}"
 
 
-def sample(count: int, seed: int) -> list[Mutant]:
-    """Draws mutants of the rooms: each place as likely as another, and each change of a place.
+def sample(count: int, seed: int, rooms: Sequence[str] = ()) -> list[Mutant]:
+    """Draws mutants: each place is as likely as another, and each change of a place.
 
     What changes nothing but annotations is none.
+
+    Args:
+        count: how many.
+        seed: of the draw.
+        rooms: folders of the package, with those below; without any the whole package.
     """
     draw = random.Random(seed)  # noqa: S311 - not for secrets
-    modules = sorted(path for room in ROOMS for path in (ROOT / "tb_pastnet" / room).glob("*.py"))
-    places = [(path, changes) for path in modules for changes in places_of(path.read_text("utf-8"))]
+    folders = [PACKAGE / room for room in rooms or ("",)]
+    modules = sorted({path for folder in folders for path in folder.rglob("*.py")})
+    with ProcessPoolExecutor() as pool:
+        sources = [path.read_text("utf-8") for path in modules]
+        found = pool.map(places_of, sources, chunksize=4)
+        places = [(path, at) for path, each in zip(modules, found, strict=True) for at in each]
     draw.shuffle(places)
     mutants = (mutate(path, *draw.choice(changes)) for path, changes in places)
     return list(itertools.islice((mutant for mutant in mutants if mutant), count))
@@ -120,27 +140,32 @@ def judged() -> set[str]:
     return {line for line in lines if " | " in line and not line.startswith((" ", "#"))}
 
 
-@cache
-def tests_of(tree: Tree, path: str) -> tuple[list[str], list[str]]:
-    """The fast tests that reach a module: the files named after it, and all, nearest first."""
-    module, files = tree.root / path, (tree.root / name for name in fast(tree).files)
-    reaching = [test for test in files if module in tree.reached(test)]
-    reaching.sort(key=lambda test: len(tree.reached(test)))
-    names = [test.relative_to(tree.root).as_posix() for test in reaching]
-    own = [name for name in names if Path(name).stem.startswith(f"test_{module.stem}")]
-    return own or names[:3], names
+class Judged(NamedTuple):
+    """A mutant and what tests made of it.
+
+    Attributes:
+        mutant: the fault.
+        died: whether a test noticed it.
+        tests: how many it was shown to.
+    """
+
+    mutant: Mutant
+    died: bool
+    tests: int
 
 
-def lives(mutant: Mutant, copy: Path, tests: Sequence[str], most: int) -> bool:
-    """Whether tests pass within some seconds in a copy of the repository with the mutant in it."""
-    place = copy / mutant.path
-    put(place, mutant.source)
-    env = os.environ | BLOCKED | {"PYTHONPATH": str(copy)}
-    pytest = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
-    try:
-        return not quiet(["timeout", str(most), *pytest, *tests, mutant.path], env, copy)[0]
-    finally:
-        put(place, (ROOT / mutant.path).read_text("utf-8"))
+def judge(mutant: Mutant, bench: Bench, forks: Forks) -> Judged:
+    """Runs the tests of a mutant, in a copy of the repository with the mutant in it."""
+    place, source, count = forks.copy / mutant.path, (ROOT / mutant.path).read_text("utf-8"), 0
+    for stage in bench.stages(mutant.path, source, mutant.line, forks):
+        put(place, mutant.source)
+        limit = SLOWER * stage.seconds + STARTING
+        code = forks.run(stage.files, stage.without, limit, None).code
+        put(place, source)
+        count += stage.tests
+        if code not in PASSED:
+            return Judged(mutant, True, count)
+    return Judged(mutant, False, count)
 
 
 def put(place: Path, source: str) -> None:
@@ -149,47 +174,66 @@ def put(place: Path, source: str) -> None:
     Path(cache_from_source(place)).unlink(missing_ok=True)
 
 
-def copies(folder: str, count: int) -> SimpleQueue[Path]:
-    """Copies of the repository: each core changes another one."""
-    free = SimpleQueue[Path]()
+def copy_repository(folder: Path) -> Path:
+    """A copy of all files that git knows."""
     files = demand("list the files", ["git", "-C", ROOT, "ls-files", "-z"]).split("\0")[:-1]
-    for number in range(count):
-        copy = Path(folder, str(number))
-        for name in files:
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, copy / name)
-        free.put(copy)
-    return free
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
 
 
-def run(mutants: Sequence[Mutant]) -> list[Mutant]:
-    """Those that live."""
-    tree, cores = Tree(), os.cpu_count() or 1
+def run(mutants: Sequence[Mutant]) -> list[Judged]:
+    """What becomes of each: a process of its own on each core runs their tests."""
+    bench, cores, idle = Bench(Tree()), os.cpu_count() or 1, SimpleQueue[Forks]()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(cores) as pool:
-        free = copies(folder, cores)
+        for number in range(cores):
+            idle.put(Forks(copy_repository(Path(folder, str(number)))))
 
-        def survives(mutant: Mutant) -> bool:
-            copy = free.get()
-            own, reaching = tests_of(tree, mutant.path)
-            lived = lives(mutant, copy, own, OWN) and lives(mutant, copy, reaching, OTHERS)
-            free.put(copy)
-            say(f"{'lives' if lived else 'dies '}  {mutant.path}:{mutant.line}  {mutant.becomes}")
-            return lived
+        def judged_by_next(mutant: Mutant) -> Judged:
+            forks = idle.get()
+            try:
+                found = judge(mutant, bench, forks)
+            finally:
+                idle.put(forks)
+            say(f"{'died ' if found.died else 'lived'} {mutant.place}  {mutant.becomes}")
+            return found
 
-        return [m for m, lived in zip(mutants, pool.map(survives, mutants), strict=True) if lived]
+        found = [*pool.map(judged_by_next, mutants)]
+        for _ in range(cores):
+            idle.get().close()
+    for file in bench.unusable:
+        say(f"Left out: {file}, which doesn't end without a fault.")
+    return found
 
 
-def main(count: int, seed: int) -> int:
-    """Runs a sample and lists what lives; 1 where more than 5 % do."""
+def table(found: Sequence[Judged]) -> str:
+    """A line for each room: how many were drawn, died and lived; below it those that lived."""
+    rooms: dict[str, list[Judged]] = {}
+    for one in found:
+        rooms.setdefault(one.mutant.room, []).append(one)
+    lines = [f"{'room':16} {'drawn':>5} {'died':>5} {'lived':>5}"]
+    for room, members in [*sorted(rooms.items()), ("all", [*found])]:
+        died = sum(one.died for one in members)
+        lines.append(f"{room:16} {len(members):5} {died:5} {len(members) - died:5}")
+        if room != "all":
+            for one in members:
+                if not one.died:
+                    lines.append(f"    {one.mutant.place}, shown to {one.tests} tests")
+                    lines.append(f"        {one.mutant.key}")
+    return "\n".join(lines)
+
+
+def main(count: int, seed: int, *rooms: str) -> int:
+    """Runs a sample and prints what became of it; 1 where more than 5 % live."""
     excused = judged()
-    mutants = [mutant for mutant in sample(count, seed) if mutant.key not in excused]
-    survivors = run(mutants)
-    for mutant in survivors:
-        say(mutant.key)
-    died = len(mutants) - len(survivors)
-    say(f"seed {seed}: {died} of {len(mutants)} mutants died, {died / len(mutants):.1%}")
-    return int(died < 0.95 * len(mutants))
+    mutants = [mutant for mutant in sample(count, seed, rooms) if mutant.key not in excused]
+    found = run(mutants)
+    say(table(found))
+    died = sum(one.died for one in found)
+    say(f"seed {seed}: {died} of {len(found)} mutants died, {died / len(found):.1%}")
+    return int(died < 0.95 * len(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]))
