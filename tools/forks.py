@@ -24,11 +24,12 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NamedTuple, cast
 
+PLUGINS = "hypothesis", "_hypothesis_pytestplugin", "xdist.plugin", "schemathesis.pytest.plugin"
 IMPORTS = (
+    *PLUGINS,
     *("numpy", "pandas", "tensorflow", "keras", "torch", "torch.distributed", "torch._dynamo"),
     *("jax", "jax.numpy", "flax", "optax", "equinox", "haiku"),
     *("tensorboard.program", "tensorboard.default", "tensorboard.backend.application", "numba"),
-    *("hypothesis", "_hypothesis_pytestplugin", "xdist.plugin", "schemathesis.pytest.plugin"),
 )
 OPTIONS = (
     *("-x", "-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0"),
@@ -57,15 +58,16 @@ class Forks:
 
     Args:
         copy: the folder.
+        imports: what the process imports; what isn't installed is left out.
     """
 
-    def __init__(self, copy: Path) -> None:
+    def __init__(self, copy: Path, imports: Sequence[str] = IMPORTS) -> None:
         self.copy = copy
         env = os.environ | {"PYTHONPATH": str(copy)}
         for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
             env[name] = "1"  # as tests/conftest.py does
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, __file__, *imports],
             cwd=copy, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
         self._tasks = cast("IO[str]", self._process.stdin)
@@ -135,10 +137,11 @@ class Calls:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """A hook: a phase of a test has ended."""
         now = time.process_time() + sum(os.times()[2:4])
-        if report.when == "call" and report.passed:
-            self._tests[report.nodeid] = [now - self._start, self._take()]
-        else:
-            self._tests[""][1] += self._take()
+        calls = self._take()
+        if report.when != "call":
+            self._tests[""][1] += calls
+        elif report.passed:
+            self._tests[report.nodeid] = [now - self._start, calls]
         if not report.passed:
             self._tests[report.nodeid] = [-1, []]
         self._start = now
@@ -189,7 +192,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     import pytest  # noqa: F401
 
-    for name in IMPORTS:
+    for name in sys.argv[1:]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     gc.freeze()  # forks look for garbage only in what is their own, and share the rest

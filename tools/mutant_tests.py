@@ -107,7 +107,7 @@ class Bench:
     """Knows what tests call; a file is run without a fault when it is first asked for.
 
     Attributes:
-        unusable: files that ended without telling anything.
+        unusable: files of which no test passes.
     """
 
     def __init__(self, tree: Tree) -> None:

@@ -203,7 +203,7 @@ def run(mutants: Sequence[Mutant]) -> list[Judged]:
         for _ in range(cores):
             idle.get().close()
     for file in bench.unusable:
-        say(f"Left out: {file}, which doesn't end without a fault.")
+        say(f"Left out: {file}, of which no test passes without a fault.")
     return found
 
 
