@@ -18,6 +18,7 @@ import jax
 import keras
 import numpy as np
 import torch
+import torch._dynamo  # an optimizer imports it
 
 import tb_pastnet as pastnet
 from tb_pastnet.record import segments
@@ -27,6 +28,8 @@ from tests.slow_store import SlowFileSystem
 ROOMS = ("keras", "torch", "jax", "numpy")
 HOWS = ("restart", "back", "fit")
 STORES = ("disk", "slow", "refusing")
+IMPORTED = [room.Recorder for room in (pastnet, pastnet.torch, pastnet.jax, pastnet.numpy)]
+"""Before the fork: each child would import them."""
 STEPS = 24
 SHAPE = (6, 40)
 

@@ -7,6 +7,7 @@ TensorFlow doesn't compute anything before the fork, so that each child has thre
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ import keras
 import numpy as np
 
 import tb_pastnet as pastnet
+from tb_pastnet.record.numba_switch import numba_kernels
 
 AT = 12
 """The step at which a training ends that isn't killed from outside."""
@@ -102,6 +104,8 @@ def train(logdir: str, saved: str, steps: int, end: str) -> None:
 
 def main(train: Callable[..., None] = train) -> None:
     """Trains for each order, in a process of its own."""
+    numba_kernels("NumPy")  # here: each child would import it when it needs it
+    gc.freeze()  # and look for garbage in all that is imported, seconds long, as it ends
     for line in sys.stdin:
         child = os.fork()
         if child:
