@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.fingerprint import PERIOD
 from tb_pastnet.core.kernels import compiled
 
 Integers = npt.NDArray[np.int64]
@@ -36,8 +37,8 @@ def _along(
     """The sum of words of one channel, `step` apart in memory, from position `first` on."""
     total, done = np.int64(0), 0
     while done < count:
-        block, place = divmod(first + done, a.size)
-        size = min(a.size - place, count - done)
+        block, place = (first + done) // PERIOD, (first + done) % PERIOD
+        size = min(PERIOD - place, count - done)
         if step == 1:
             from_ = start + done
             part = _dot(memory[from_ : from_ + size], a[place : place + size])
@@ -87,7 +88,7 @@ def _across(
 
 @numba.njit(inline="always")
 def _factor(position: int, a: Integers, b: Integers) -> Any:  # pragma: no cover  compiled
-    return a[position % a.size] * b[position // a.size]
+    return a[position % PERIOD] * b[position // PERIOD]
 
 
 @compiled()
