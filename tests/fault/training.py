@@ -21,7 +21,7 @@ import keras
 import numpy as np
 
 import tb_pastnet as pastnet
-from tb_pastnet.record.numba_switch import numba_kernels
+from tb_pastnet.core.numba_switch import numba_kernels
 
 AT = 12
 """The step at which a training ends that isn't killed from outside."""
