@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import random
 import sys
 import threading
 from collections.abc import Iterator
@@ -27,6 +28,10 @@ for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREAD
 
 WITHOUT = {*os.environ.get("PASTNET_WITHOUT", "").split()}
 """Packages that tests have to do without: see `dev.py test --fast`."""
+
+
+ORDER = os.environ.get("PASTNET_ORDER")
+"""A seed: tests run in an order of their own, to find those that need others before them."""
 
 
 class Finder(PathFinder):
@@ -112,6 +117,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Processes that run tests take files in this order. One alone keeps the order of its arguments.
     """
     leave_out_others(config, items)
+    if ORDER:
+        random.Random(ORDER).shuffle(items)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     files: dict[str, list[pytest.Item]] = {}
