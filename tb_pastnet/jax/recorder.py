@@ -155,7 +155,10 @@ class Recorder(ArrayRecorder):
 
     @noted("Could not copy the past values")
     def sync(self, params: Any) -> None:  # type: ignore[override]
-        """Makes these values the past ones, for `past="epoch"`: call it when an epoch ends."""
+        """Makes these values the past ones, for `past="epoch"`.
+
+        Call it when an epoch ends, after the `record` of its last step.
+        """
         with self._tree.seen(params):
             super().sync()
 

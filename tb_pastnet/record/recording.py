@@ -191,7 +191,10 @@ class Recording:
     @metered("Could not copy the past values")
     @guarded("Could not copy the past values")
     def sync(self) -> None:
-        """Makes the current values the past ones, for `past="epoch"`: call it after each."""
+        """Makes the current values the past ones, for `past="epoch"`.
+
+        Call it after each epoch, after the `record` of its last step.
+        """
         if not self._idle:
             self._copy(self._schedule.sync())
 

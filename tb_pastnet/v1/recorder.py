@@ -137,7 +137,10 @@ class Recorder(Recording):
 
     @metered("Could not copy the past values")
     def sync(self, session: tf.Session | None = None) -> None:
-        """Makes the current values the past ones, for `past="epoch"`: call it after each."""
+        """Makes the current values the past ones, for `past="epoch"`.
+
+        Call it after each epoch, after the `record` of its last step.
+        """
         with self._site.using(session):
             super().sync()
 
