@@ -59,6 +59,8 @@ WAITING = ("tests/contract/", "tests/e2e/", "tests/fault/")
 COMPUTING = (
     *("tests/golden/", "tests/unit/tools/", "tests/security/"),
     *("tests/unit/demo/", "tests/unit/test_docs", "tests/unit/test_readme", "tests/unit/keras/"),
+    *("tests/unit/v1/", "tests/unit/torch/", "tests/unit/jax/", "tests/unit/test_package"),
+    *("tests/property/", "tests/programs/", "tests/oracle/"),
 )
 
 

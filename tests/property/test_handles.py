@@ -129,7 +129,7 @@ def check(seed: int) -> tuple[int, int]:
     return sum(results), len(results) - sum(results)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_what_is_held_is_what_was_meant(seed: int) -> None:
     assert check(seed)[0] > 0
 

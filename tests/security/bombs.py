@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -322,6 +323,19 @@ def actions(logdir: Path) -> Iterator[tuple[str, Callable[[], object]]]:
             )
 
 
+def import_all() -> None:
+    """Imports what `set_off` needs, for a process that forks others."""
+    # TensorBoard's switch for its own stub: TensorFlow takes more memory than is allowed here.
+    sys.modules.setdefault("tensorboard.compat.notf", ModuleType("notf"))
+    from tb_pastnet.cli import check, export, html_file, report  # noqa: F401
+    from tb_pastnet.reader import plots  # noqa: F401
+    from tests import tensorboards  # noqa: F401
+
+    for name in ("matplotlib.figure", "matplotlib.backends.backend_agg", "pandas", "pyarrow"):
+        if find_spec(name.partition(".")[0]):
+            import_module(name)
+
+
 def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
     """Writes a bomb, reads it in every way, and returns what that took.
 
@@ -334,9 +348,7 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
     from tb_pastnet.errors import PastNetError
     from tb_pastnet.reader import store
 
-    # TensorBoard's switch for its own stub: TensorFlow takes more memory than is allowed here.
-    sys.modules.setdefault("tensorboard.compat.notf", ModuleType("notf"))
-
+    import_all()
     raised, over, times = [], {}, {}
     # The cache isn't what is measured: it has a limit of its own.
     store.Store.__init__.__defaults__ = (1 << 24, *store.Store.__init__.__defaults__[1:])  # type: ignore[index]
