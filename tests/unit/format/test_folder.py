@@ -69,6 +69,12 @@ def test_a_link_to_itself_is_passed_over(tmp_path: Path) -> None:
     assert list(find_runs(tmp_path)) == ["b"]
 
 
+def test_a_link_that_cant_be_followed_is_passed_over(tmp_path: Path) -> None:
+    touch(tmp_path / "b" / NAME)
+    (tmp_path / "a").symlink_to("d" * 300)  # too long for a name
+    assert list(find_runs(tmp_path)) == ["b"]
+
+
 def test_what_is_no_file_is_never_opened(tmp_path: Path) -> None:
     touch(tmp_path / "a" / NAME)
     os.mkfifo(tmp_path / "a" / f"{NAME}.pipe")

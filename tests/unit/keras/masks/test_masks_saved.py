@@ -66,6 +66,9 @@ def test_the_old_format_has_no_place_for_masks_and_a_warning_says_so(trained, tm
         trained[0].save(tmp_path / "model.h5")
     (record,) = [each for each in caplog.records if each.name.startswith("tb_pastnet")]
     assert record.message.startswith(f"Could not save masks into {tmp_path / 'model.h5'}: expected")
+    loaded = pastnet.load_model(tmp_path / "model.h5", compile=False)
+    for ours, theirs in zip(loaded.get_weights(), trained[0].get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("made", ["before", "after"])

@@ -9,6 +9,7 @@ from keras import layers
 
 from tb_pastnet.errors import InvalidArgument, UnknownName, UnsupportedBackend
 from tb_pastnet.keras.model.tf_weights import network
+from tb_pastnet.keras.model.weights import shown
 from tests.naming import ids, plain, texts
 
 
@@ -92,3 +93,8 @@ def test_another_backend_is_refused(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     with pytest.raises(UnsupportedBackend, match=r"expected the TensorFlow backend, got 'jax'"):
         network(plain())
+
+
+def test_a_model_is_named_in_errors_as_its_user_named_it():
+    assert shown(keras.Sequential(name="net")) == "model 'net'"
+    assert shown(object()) == "a object"
