@@ -64,6 +64,7 @@ class Forks:
     def __init__(self, copy: Path, imports: Sequence[str] = IMPORTS) -> None:
         self.copy = copy
         env = os.environ | {"PYTHONPATH": str(copy)}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # as tools/environment.py does
         for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
             env[name] = "1"  # as tests/conftest.py does
         self._process = subprocess.Popen(
