@@ -1,0 +1,139 @@
+"""Which steps are recorded, and with what numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tb_pastnet as pastnet
+from tb_pastnet.core.quantize import PRECISION
+
+from tests.conformance.figures import compare
+from tests.conformance.story import EVERY, STEPS, Story, moved, small
+
+DUE = [1, *range(EVERY, STEPS, EVERY), STEPS]
+
+
+def test_due_steps_the_first_and_the_last_are_recorded(story: Story) -> None:
+    assert story.run.steps.tolist() == DUE
+
+
+def test_each_statistic_is_that_of_numpy(story: Story) -> None:
+    assert {*story.run.variables} == {*story.at[0]}
+    for name, variable in story.run.variables.items():
+        for row, step in enumerate(DUE):
+            compare(variable, row, story.at[step - 1][name], story.at[step][name])
+
+
+def test_a_past_step_is_named(story: Story) -> None:
+    past = [variable.past_steps.tolist() for variable in story.run.variables.values()]
+    assert past == [[step - 1 for step in DUE]] * len(story.at[0])
+
+
+def test_each_record_is_accounted_for(story: Story) -> None:
+    account = story.run.account
+    assert (account.offered, account.shown) == (len(DUE), len(DUE))
+    for variable in story.run.variables.values():
+        assert variable.account == account
+
+
+def test_a_flush_that_succeeds_is_read_back(begin: Any) -> None:
+    room = begin(small())
+    for step in range(1, 20):
+        room.put(moved(room.values(), step))
+        room.record(step)
+        if step in (1, 15, 16, 17):  # around a block
+            assert room.recorder.flush(30)
+            (run,) = pastnet.read(room.logdir).runs.values()
+            assert run.steps.tolist() == [*range(1, step + 1)]
+
+
+def test_nothing_is_noted_of_a_sound_training(story: Story) -> None:
+    assert story.flushed
+    assert story.notes == {}
+    assert not story.run.notes
+    assert story.run.violations == ()
+
+
+def test_names_shapes_and_layers_are_those_of_the_weights(story: Story) -> None:
+    for name, value in story.at[0].items():
+        variable = story.run.variables[name]
+        assert variable.layer == name.rpartition("/")[0]
+        assert (variable.shape, variable.dtype) == (value.shape, "float32")
+    assert {*story.run.layers["d9"].variables} == {"d9/kernel", "d9/bias"}
+
+
+PASTS = {
+    "previous": [0, 1, 3, 5],
+    "record": [0, 1, 2, 4],
+    "initial": [0, 0, 0, 0],
+    "epoch": [0, 0, 3, 3],
+    3: [0, 1, 3],
+}
+
+
+@pytest.mark.parametrize("past", PASTS)
+def test_a_past_of_each_kind_is_compared_with(begin: Any, past: Any) -> None:
+    at = [small()]
+    room = begin(at[0], every=2, past=past)
+    for step in range(1, 7):
+        at.append(moved(at[-1], step))
+        room.put(at[-1])
+        room.record(step)
+        if step == 3 and past == "epoch":
+            room.sync()
+    run = room.run()
+    assert run.steps.tolist() == [1, 2, 4, 6][-len(PASTS[past]) :]
+    for name, variable in run.variables.items():
+        assert variable.past_steps.tolist() == PASTS[past]
+        for row, step in enumerate(run.steps.tolist()):
+            compare(variable, row, at[PASTS[past][row]][name], at[step][name])
+
+
+ODD = {
+    "NaN": [np.nan, 1, 2],
+    "an infinity": [np.inf, 1, -np.inf],
+    "minus zero": [-0.0, 0.0, 1],
+    "denormals": [1e-42, -1e-45, 1e-40],
+    "the largest": [3e38, -3e38, 1],
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("channels", [1, 8, 65])
+def test_odd_values_are_measured_as_they_are(begin: Any, odd: str, channels: int) -> None:
+    values = {"d/kernel": np.ones((3, channels), "f4")}
+    room = begin(values)
+    values["d/kernel"][:, -1] = ODD[odd]
+    with np.errstate(over="ignore"):
+        room.put(values)
+        room.record(1)
+        room.put(values)
+        room.record(2)
+    run = room.run()
+    variable = run.variables["d/kernel"]
+    count = np.sum(~np.isfinite(np.float32(ODD[odd])))
+    assert variable.nonfinite[:, -1] == pytest.approx([count, count], rel=0.05)
+    assert not variable.nonfinite[:, :-1].any()
+    np.testing.assert_allclose(variable.norm[:, :-1], np.sqrt(3), PRECISION)
+    assert not variable.changed[1].any() or count  # a NaN differs from itself
+    if not count:
+        expected = np.linalg.norm(np.float64(np.float32(ODD[odd])))
+        np.testing.assert_allclose(variable.norm[1, -1], expected, PRECISION, 1e-37)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("channels", [7, 64, 65])
+def test_each_dtype_is_measured_as_it_is(begin: Any, dtype: str, channels: int) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="bfloat16, which NumPy lacks")
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    past = np.random.default_rng(0).normal(size=(3, channels)).astype(kind)
+    now = (past * np.linspace(1, 2, channels).astype(kind)).astype(kind)
+    room = begin({"d/kernel": past})
+    room.put({"d/kernel": now})
+    room.record(1)
+    variable = room.run().variables["d/kernel"]
+    assert variable.dtype == dtype
+    compare(variable, 0, past, now)
