@@ -2,13 +2,66 @@
 
 from __future__ import annotations
 
-EXCEPTIONS: dict[str, dict[str, str]] = {
-    "a_weight_has_the_rate_of_its_group": {
-        "NumPy": "its Recorder is given one learning rate",
-        "a source of one's own": "it is given one learning rate",
-        "JAX": "its Recorder is given one learning rate",
-        "Keras callback": "`fit` trains with one optimizer",
-        "TF1 graphs": "its Recorder is given one learning rate",
-    },
+from itertools import product
+
+TF1 = "TF1 graphs"
+FIT = ("Keras callback", "Keras on JAX", "Keras on PyTorch")
+OTHER_BACKENDS = FIT[1:]
+
+ONE_RATE = "its Recorder takes one learning rate"
+COUNTED = "the callback counts the steps of `fit`"
+BY_FIT = "`fit` makes one update in a step, by the compiled optimizer"
+NO_MASKS = "masks of single weights need Keras on TensorFlow; `layer.trainable` is watched"
+NO_SUCH = "its Recorder has no such argument"
+RESTARTS = "its Recorder begins by `restart(step)`, when the variables have values"
+
+
+def _each(behaviours: str, rooms: tuple[str, ...], reason: str) -> dict[tuple[str, str], str]:
+    return dict.fromkeys(product(behaviours.split(), rooms), reason)
+
+
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    **_each(
+        "a_weight_has_the_rate_of_its_group",
+        ("NumPy", "a source of one's own", "JAX", TF1),
+        ONE_RATE,
+    ),
+    **_each(
+        "a_weight_has_the_rate_of_its_group of_several_updates_the_latest_counts "
+        "without_a_rate_none_is_recorded decay_that_moves_a_held_weight_is_its_cause",
+        FIT,
+        BY_FIT,
+    ),
+    **_each(
+        "after_a_restart_new_records_replace_those_from_there_on "
+        "steps_that_go_back_begin_a_lineage_without_a_past a_loop_from_zero_records_its_first_step "
+        "of_a_late_beginning_the_past_is_not_known a_step_that_no_log_can_hold_is_counted "
+        "a_long_training_is_accounted_for_in_every_lineage",
+        FIT,
+        COUNTED,
+    ),
+    **_each(
+        "a_mask_of_elements_is_in_the_log a_mask_of_channels_freezes_them "
+        "pruned_weights_are_in_the_log a_declaration_of_one_mask_leaves_the_other "
+        "a_held_weight_that_moves_is_a_violation a_pruned_weight_that_is_not_zero_is_a_violation "
+        "masks_of_two_runs_overlap a_run_whose_kept_weights_are_frozen_trains_none "
+        "a_mask_of_another_form_is_refused a_mask_of_nothing_is_refused",
+        OTHER_BACKENDS,
+        NO_MASKS,
+    ),
+    **_each(
+        "what_follows_moves_on_purpose a_function_is_called_with_new_violations", (TF1,), NO_SUCH
+    ),
+    **_each(
+        "a_loop_from_zero_records_its_first_step of_a_late_beginning_the_past_is_not_known",
+        (TF1,),
+        RESTARTS,
+    ),
+    **_each(
+        "decay_that_moves_a_held_weight_is_its_cause",
+        (TF1,),
+        "what bypasses the masks of a graph is told by its ops",
+    ),
+    **_each("a_double_is_measured_as_it_is", ("JAX", "Keras on JAX"), "JAX makes float32 of it"),
 }
 """By behaviour and room the reason."""

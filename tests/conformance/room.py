@@ -11,6 +11,7 @@ import numpy as np
 import tb_pastnet as pastnet
 
 Arrays = dict[str, np.ndarray]
+Masks = Mapping[str, Any] | None
 Rate = Callable[[int], float]
 STEPS = 64
 """Learning rates are asked for up to here."""
@@ -37,8 +38,8 @@ class Room:
         rates: Mapping[str, Rate] | None = None,
         recorded: bool = True,
         start: int | None = 0,
-        masks: Mapping[str, Any] | None = None,
-        kept: Mapping[str, Any] | None = None,
+        masks: Masks = None,
+        kept: Masks = None,
         decay: float = 0.0,
         **settings: Any,
     ) -> None:
@@ -47,10 +48,10 @@ class Room:
         axes = {name: -1 for name, value in values.items() if value.ndim}
         self.settings = {"every": 1, "channel_axis": axes, **settings}
         self.build({name: value.copy() for name, value in values.items()})
-        self.recorder: Any = self.begin(masks or {}, kept or {}) if recorded else None
+        self.recorder: Any = self.begin(masks, kept) if recorded else None
 
-    def begin(self, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> Any:
-        """The recorder, where masks are declared from the beginning."""
+    def begin(self, masks: Masks, kept: Masks) -> Any:
+        """The recorder, with masks from the beginning; both None: none will be declared."""
         return self.recorder_of(masks=masks, kept=kept, initial_step=self.start, **self.settings)
 
     def build(self, values: Arrays) -> None:

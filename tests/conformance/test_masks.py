@@ -11,7 +11,7 @@ import tb_pastnet as pastnet
 from tests.conformance.story import moved, small
 
 KERNEL = "d/kernel"
-CHANNELS = [1, 8, 63, 64, 65, 129, 4097]
+CHANNELS = [1, 9, 65, 4097]
 
 
 def kernel(channels: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -56,7 +56,7 @@ def test_a_mask_of_elements_is_in_the_log(begin: Any, channels: int) -> None:
     assert run.variables["e/kernel"].trainable.all()
 
 
-@pytest.mark.parametrize("channels", [7, 64, 65, 129])
+@pytest.mark.parametrize("channels", [7, 65])
 def test_a_mask_of_channels_freezes_them(begin: Any, channels: int) -> None:
     mask = np.ones((3, channels), bool)
     mask[:, [0, channels - 1]] = False
@@ -69,7 +69,7 @@ def test_a_mask_of_channels_freezes_them(begin: Any, channels: int) -> None:
     assert "frozen" not in states[:, 1:-1]
 
 
-@pytest.mark.parametrize("channels", [9, 64, 65])
+@pytest.mark.parametrize("channels", [9, 65])
 def test_pruned_weights_are_in_the_log(begin: Any, channels: int) -> None:
     mask = some(channels)
     mask[:, 1] = False
@@ -84,7 +84,7 @@ def test_pruned_weights_are_in_the_log(begin: Any, channels: int) -> None:
 
 
 def test_a_declaration_holds_from_its_step_until_it_is_taken_back(begin: Any) -> None:
-    room = begin(kernel(9))
+    room = begin(kernel(9), masks={})
     train(room, range(1, 4))
     room.declare({KERNEL: False}, {})
     train(room, range(4, 7), 0)
@@ -114,7 +114,7 @@ def test_a_declaration_of_one_mask_leaves_the_other(begin: Any) -> None:
     assert run.violations == ()
 
 
-@pytest.mark.parametrize(("channels", "moving"), [(1, 0), (8, 7), (64, 63), (65, 64), (4097, 4096)])
+@pytest.mark.parametrize(("channels", "moving"), [(1, 0), (64, 63), (65, 64), (4097, 4096)])
 def test_a_held_weight_that_moves_is_a_violation(begin: Any, channels: int, moving: int) -> None:
     mask = np.ones((3, channels), bool)
     mask[1:, moving] = False
@@ -219,7 +219,7 @@ def columns(channels: int, which: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("unit", ["weights", "channels"])
 @pytest.mark.parametrize("kind", ["kept", "trainable"])
-@pytest.mark.parametrize("channels", [8, 65, 129])
+@pytest.mark.parametrize("channels", [8, 129])
 def test_masks_of_two_runs_overlap(begin: Any, channels: int, kind: str, unit: str) -> None:
     held = [columns(channels, lambda each: each >= 2), columns(channels, lambda each: each < 7)]
     word = "masks" if kind == "trainable" else "kept"
@@ -235,7 +235,7 @@ def test_masks_of_two_runs_overlap(begin: Any, channels: int, kind: str, unit: s
 
 
 @pytest.mark.parametrize("through", ["nothing", "the last channel"])
-@pytest.mark.parametrize("channels", [8, 65, 129])
+@pytest.mark.parametrize("channels", [8, 129])
 def test_a_run_whose_kept_weights_are_frozen_trains_none(
     begin: Any, channels: int, through: str
 ) -> None:

@@ -88,13 +88,14 @@ def test_a_recorder_that_is_closed_does_nothing(begin: Any) -> None:
     room.put(moved(small(), 1))
     room.record(1)
     room.recorder.close()
+    assert room.recorder.flush()
     for step in (2, 3):
         room.put(moved(room.values(), step))
         room.record(step)
     room.sync()
-    assert room.recorder.flush()
     room.recorder.close()
-    assert room.run().steps.tolist() == [1]
+    (run,) = pastnet.read(room.logdir).runs.values()
+    assert run.steps.tolist() == [1]
 
 
 def test_a_step_that_no_log_can_hold_is_counted(begin: Any) -> None:
@@ -146,9 +147,6 @@ def test_a_value_that_cannot_be_used_is_refused(begin: Any, argument: str, value
 UNKNOWN = {
     "variables": ["nowhere"],
     "channel_axis": {"nowhere": 0},
-    "follows": ["nowhere"],
-    "masks": {"no/where": False},
-    "kept": {"no/where": np.ones(2)},
 }
 
 
@@ -156,7 +154,15 @@ UNKNOWN = {
 def test_a_name_of_nothing_is_refused(begin: Any, argument: str) -> None:
     with pytest.raises(UnknownName) as refused:
         begin(small(), **{argument: UNKNOWN[argument]})
-    assert "where" in str(refused.value)
+    assert "nowhere" in str(refused.value)
+
+
+@pytest.mark.parametrize("word", ["masks", "kept"])
+def test_a_mask_of_nothing_is_refused(begin: Any, word: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        begin(small(), **{word: {"no/where": np.ones(2)}})
+    # A pytree of masks is refused as a whole.
+    assert isinstance(refused.value, UnknownName) or f"{word}=" in str(refused.value)
 
 
 BAD_MASKS = [np.ones(2), np.full((3, 7), 2), np.full((3, 7), np.nan), 2, "x"]

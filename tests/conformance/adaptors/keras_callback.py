@@ -10,7 +10,7 @@ import numpy as np
 
 import tb_pastnet as pastnet
 from tests.conformance.adaptors.rates import Rates
-from tests.conformance.room import Arrays, Room, command, layer_of
+from tests.conformance.room import Arrays, Masks, Room, command, layer_of
 
 
 class Held(keras.layers.Layer):
@@ -60,9 +60,9 @@ class Adaptor(Room):
         optimizer.iterations.assign(self.start or 0)
         self.put(values)
 
-    def begin(self, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> Any:
+    def begin(self, masks: Masks, kept: Masks) -> Any:
         if masks or kept:
-            self.declare(masks, kept)
+            self.declare(masks or {}, kept or {})
         self.callback = pastnet.PastNetCallback(self.logdir, **self.settings)
         self.callback.set_model(self.model)
         self.callback.on_train_begin()
@@ -95,7 +95,10 @@ class Adaptor(Room):
         self.callback.on_epoch_end(0)
 
     def declare(self, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-        command(pastnet.Masks(self.model, enforce=False), masks, kept)
+        if keras.backend.backend() == "tensorflow":
+            command(pastnet.Masks(self.model, enforce=False), masks, kept)
+        for name, flag in masks.items() if keras.backend.backend() != "tensorflow" else ():
+            self.model.get_layer(layer_of(name)).trainable = flag
 
     def close(self) -> None:
         if self.recorder is not None and not self.closed:

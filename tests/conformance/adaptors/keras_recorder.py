@@ -11,12 +11,13 @@ import tensorflow as tf
 
 import tb_pastnet as pastnet
 from tests.conformance.adaptors.rates import Rates
-from tests.conformance.room import Arrays, Room, command, layer_of
+from tests.conformance.room import Arrays, Masks, Room, command, layer_of
 
 
 class Adaptor(Room):
     def build(self, values: Arrays) -> None:
         self.variables = {name: tf.Variable(value) for name, value in values.items()}
+        self.settings.pop("optimizers", None)  # there are no groups
         self.optimizers = {}
         for layer, rate in (self.rates or {}).items():
             own = [each for name, each in self.variables.items() if self.trains(layer, name)]
@@ -28,14 +29,14 @@ class Adaptor(Room):
     def trains(self, layer: str, name: str) -> bool:
         return len(self.rates or {}) == 1 or layer_of(name) == layer
 
-    def begin(self, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> Any:
+    def begin(self, masks: Masks, kept: Masks) -> Any:
         self.masks: Any = None
         optimizers = [each for each, _ in self.optimizers.values()]
         rate = optimizers[0] if len(optimizers) == 1 else optimizers or None
         settings = {"learning_rate": rate, "initial_step": self.start, **self.settings}
         if self.settings.get("audit", True):
             self.masks = pastnet.Masks(self.variables, enforce=False)
-            command(self.masks, masks, kept)
+            command(self.masks, masks or {}, kept or {})
             settings["masks"] = self.masks
         return pastnet.Recorder(self.logdir, self.variables, **settings)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.names import Called, Names
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, RatedSource
 from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.weight import Network, names_of
+from tb_pastnet.record.weight import Network
 from tests.conformance.room import Room
 
 
@@ -31,14 +33,14 @@ class Recorder(ArrayRecorder):
         budget: Any = None, follows: Any = (), **wishes: Any,
     ) -> None:  # fmt: skip
         schedule, weights = Schedule(every, past, initial_step, budget), []
+        names = Names({name: Called(box.array.shape) for name, box in boxes.items()})
+        axes, moved = names.keyed(channel_axis, "channel_axis"), {*names.all(follows)}
         for name, box in boxes.items():
-            axis = explicit_axis((channel_axis or {}).get(name, ()), box.array.shape, name)
-            form, follow = (box.array.shape, box.array.dtype.name), name in follows
-            weights.append(
-                ArrayWeight(name, *form, axis, lambda box=box: box.array, follows=follow)
-            )
+            axis = explicit_axis(axes.get(name, ()), box.array.shape, name)
+            form, read = (box.array.shape, box.array.dtype.name), partial(getattr, box, "array")
+            weights.append(ArrayWeight(name, *form, axis, read, follows=name in moved))
         source = RatedSource(Network.of(weights, variables), rate)
-        given = [names_of(weights).keyed(masks, "masks"), names_of(weights).keyed(kept, "kept")]
+        given = [names.keyed(masks, "masks"), names.keyed(kept, "kept")]
         wishes = {"on_violation": "log", "log": None, "exit_timeout": 60.0, **wishes}
         super().__init__(logdir, source, schedule, *given, audit=audit, **wishes)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet import v1
-from tests.conformance.room import Arrays, Room, command
+from tests.conformance.room import Arrays, Masks, Room, command
 
 
 class Adaptor(Room):
@@ -17,20 +18,21 @@ class Adaptor(Room):
         self.arrays, self.graph = values, tf.Graph()
         self.masks: Any = None
 
-    def begin(self, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> Any:
+    def begin(self, masks: Masks, kept: Masks) -> Any:
         with self.graph.as_default():
             self.add_training()
             rate = None if self.rates is None else self.fed_rate
-            if self.settings.get("audit", True):
+            if (masks, kept) != (None, None):
                 self.masks = self.settings["masks"] = v1.Masks(self.variables)
-            recorder = v1.Recorder(
-                self.logdir, self.variables, learning_rate=rate, **self.settings
-            )
+            settings = {"variables": self.variables, "learning_rate": rate, **self.settings}
+            recorder = v1.Recorder(self.logdir, **settings)
         self.start_session()
         if self.start is not None:
             recorder.restart(self.start, self.session)
-        if masks or kept:
-            self.declare(masks, kept)
+        with ExitStack() as refused:
+            refused.callback(recorder.close)
+            self.declare(masks or {}, kept or {})
+            refused.pop_all()
         return recorder
 
     def add_training(self) -> None:
@@ -49,7 +51,7 @@ class Adaptor(Room):
         self.set_rate = self.fed_rate.assign(self.new_rate).op
         optimizer = tf.train.GradientDescentOptimizer(self.fed_rate)
         floats = [each for each in self.variables.values() if each.dtype.base_dtype == tf.float32]
-        self.step = optimizer.apply_gradients([(tf.identity(each), each) for each in floats])
+        self.step = [optimizer.apply_gradients([(tf.identity(each), each)]) for each in floats]
 
     def start_session(self) -> None:
         self.session = tf.Session(graph=self.graph)

@@ -1,0 +1,34 @@
+"""The suite of Keras's other backends: one is chosen once in a process."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.conformance.rooms import BACKEND, BACKENDS
+from tests.interpreter import ROOT
+from tests.sampled import sampled
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="it is called by this test")
+@pytest.mark.parametrize("room", sampled(BACKENDS, every=2))
+def test_a_room_of_another_backend_passes_the_suite(room: str) -> None:
+    pytest.importorskip(BACKENDS[room], reason=f"needs {BACKENDS[room]}")
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "tests/conformance"]
+    done = subprocess.run(
+        [*command, "-k", room, "-p", "no:cacheprovider"],
+        cwd=ROOT,
+        env={**os.environ, "KERAS_BACKEND": BACKENDS[room]},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout
+    passed = re.search(r"^(\d+) passed, \d+ deselected", done.stdout, re.M)
+    assert passed, done.stdout
+    assert int(passed[1]) > 40
