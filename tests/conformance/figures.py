@@ -13,7 +13,9 @@ BELOW_ONE = 0.0444
 
 
 def statistics(past: np.ndarray, now: np.ndarray) -> dict[str, np.ndarray]:
-    old, new = (each.astype(np.float64).reshape(-1, (each.shape or (1,))[-1]) for each in (past, now))
+    old, new = (
+        each.astype(np.float64).reshape(-1, (each.shape or (1,))[-1]) for each in (past, now)
+    )
     with np.errstate(invalid="ignore", over="ignore"):
         delta = new - old
         return {

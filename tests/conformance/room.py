@@ -74,7 +74,8 @@ class Room:
         """One step of the framework's own SGD, where gradients are `pull` times the weight."""
         self.updates += 1
         for name, value in self.arrays.items():
-            value -= (self.rate(name) * (pull + self.decay) * value).astype(value.dtype)
+            step = self.rate(name) * (pull + self.decay) * value
+            np.subtract(value, step.astype(value.dtype), out=value)
 
     def rate(self, name: str) -> float:
         """The learning rate of a weight in this update."""
@@ -122,9 +123,7 @@ class Room:
         return run
 
 
-def command(
-    table: Any, masks: Mapping[str, Any], kept: Mapping[str, Any]
-) -> None:
+def command(table: Any, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
     """The same by the commands of `Masks`."""
     for name, mask in masks.items():
         if mask is True:

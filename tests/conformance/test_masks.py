@@ -10,26 +10,38 @@ import pytest
 import tb_pastnet as pastnet
 from tests.conformance.story import moved, small
 
-KERNEL = "d/kernel"
-CHANNELS = [1, 9, 65, 4097]
+KERNEL = "d9/kernel"
+SIZES = (1, 9, 64, 65, 129, 4097)
 
 
-def kernel(channels: int, seed: int = 0) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return {
-        KERNEL: 1 + rng.random((3, channels), "f4"),
-        "e/kernel": np.ones((2, 3), "f4"),
-    }
+def kernels(*sizes: int) -> dict[str, np.ndarray]:
+    """A kernel of each number of channels, and one that no mask holds."""
+    rng = np.random.default_rng(0)
+    own = {f"d{size}/kernel": 1 + rng.random((3, size), "f4") for size in sizes or (9,)}
+    return {**own, "e/kernel": np.ones((2, 3), "f4")}
+
+
+def masked(*sizes: int, make: Any) -> dict[str, Any]:
+    """A mask of each of these kernels, by its number of channels."""
+    return {f"d{size}/kernel": make(size) for size in sizes}
 
 
 def train(room: Any, steps: Any, through: Any = 1.0) -> None:
-    """Moves what a mask lets through, and all of another layer."""
+    """Moves what masks let through, one for all or by name, and all of another layer."""
     for step in steps:
         now = room.values()
-        now[KERNEL] = (now[KERNEL] * (1 + 0.1 * np.asarray(through))).astype("f4")
-        now["e/kernel"] += np.float32(0.1)
+        for name in now:
+            own = through.get(name, 1) if isinstance(through, dict) else through
+            free = 1.0 if name == "e/kernel" else np.asarray(own, float)
+            now[name] = (now[name] * (1 + 0.1 * free)).astype("f4")
         room.put(now)
         room.record(step)
+
+
+def leak(room: Any, name: str, where: Any, value: float) -> None:
+    now = room.values()
+    now[name][where] = value
+    room.put({name: now[name]})
 
 
 def some(channels: int, seed: int = 1) -> np.ndarray:
@@ -39,52 +51,55 @@ def some(channels: int, seed: int = 1) -> np.ndarray:
     return mask
 
 
-def pruned(room: Any, mask: np.ndarray) -> None:
-    room.put({KERNEL: (room.values()[KERNEL] * mask).astype("f4")})
+def columns(channels: int, which: Any) -> np.ndarray:
+    return np.broadcast_to(which(np.arange(channels)), (3, channels))
 
 
-@pytest.mark.parametrize("channels", CHANNELS)
-def test_a_mask_of_elements_is_in_the_log(begin: Any, channels: int) -> None:
-    mask = some(channels)
-    room = begin(kernel(channels), masks={KERNEL: mask})
-    train(room, range(1, 4), mask)
+def pruned(room: Any, masks: dict[str, np.ndarray]) -> None:
+    now = room.values()
+    room.put({name: (now[name] * mask).astype("f4") for name, mask in masks.items()})
+
+
+def test_a_mask_of_elements_is_in_the_log(begin: Any) -> None:
+    masks = masked(*SIZES, make=some)
+    room = begin(kernels(*SIZES), masks=masks)
+    train(room, range(1, 4), masks)
     run = room.run()
-    variable = run.variables[KERNEL]
-    np.testing.assert_array_equal(variable.masks(2).trainable, mask)
-    np.testing.assert_allclose(variable.trainable, [mask.mean(0)] * 3, rtol=0.05)
+    for name, mask in masks.items():
+        variable = run.variables[name]
+        np.testing.assert_array_equal(variable.masks(2).trainable, mask)
+        np.testing.assert_allclose(variable.trainable, [mask.mean(0)] * 3, rtol=0.05)
     assert run.violations == ()
     assert run.variables["e/kernel"].trainable.all()
 
 
-@pytest.mark.parametrize("channels", [7, 65])
-def test_a_mask_of_channels_freezes_them(begin: Any, channels: int) -> None:
-    mask = np.ones((3, channels), bool)
-    mask[:, [0, channels - 1]] = False
-    room = begin(kernel(channels), masks={KERNEL: mask})
-    train(room, range(1, 4), mask)
+def test_a_mask_of_channels_freezes_them(begin: Any) -> None:
+    masks = masked(9, 65, make=lambda size: columns(size, lambda at: (at > 0) & (at < size - 1)))
+    room = begin(kernels(9, 65), masks=masks)
+    train(room, range(1, 4), masks)
     run = room.run()
-    np.testing.assert_array_equal(run.variables[KERNEL].trainable, [mask[0]] * 3)
-    states = run.variables[KERNEL].states()
-    assert {*states[:, [0, -1]].ravel()} == {"frozen"}
-    assert "frozen" not in states[:, 1:-1]
+    for name, mask in masks.items():
+        np.testing.assert_array_equal(run.variables[name].trainable, [mask[0]] * 3)
+        states = run.variables[name].states()
+        assert {*states[:, [0, -1]].ravel()} == {"frozen"}
+        assert "frozen" not in states[:, 1:-1]
 
 
-@pytest.mark.parametrize("channels", [9, 65])
-def test_pruned_weights_are_in_the_log(begin: Any, channels: int) -> None:
-    mask = some(channels)
-    mask[:, 1] = False
-    room = begin(kernel(channels), kept={KERNEL: mask})
-    pruned(room, mask)
+def test_pruned_weights_are_in_the_log(begin: Any) -> None:
+    masks = masked(9, 65, make=lambda size: some(size) & columns(size, lambda at: at != size - 1))
+    room = begin(kernels(9, 65), kept=masks)
+    pruned(room, masks)
     train(room, range(1, 4))
     run = room.run()
-    variable = run.variables[KERNEL]
-    np.testing.assert_array_equal(variable.masks(3).kept, mask)
-    np.testing.assert_allclose(variable.kept, [mask.mean(0)] * 3, rtol=0.05)
-    assert {*variable.states()[:, 1]} == {"pruned"}
+    for name, mask in masks.items():
+        variable = run.variables[name]
+        np.testing.assert_array_equal(variable.masks(3).kept, mask)
+        np.testing.assert_allclose(variable.kept, [mask.mean(0)] * 3, rtol=0.05)
+        assert {*variable.states()[:, -1]} == {"pruned"}
 
 
 def test_a_declaration_holds_from_its_step_until_it_is_taken_back(begin: Any) -> None:
-    room = begin(kernel(9), masks={})
+    room = begin(kernels(), masks={})
     train(room, range(1, 4))
     room.declare({KERNEL: False}, {})
     train(room, range(4, 7), 0)
@@ -98,9 +113,9 @@ def test_a_declaration_holds_from_its_step_until_it_is_taken_back(begin: Any) ->
 
 
 def test_a_declaration_of_one_mask_leaves_the_other(begin: Any) -> None:
-    kept, held = some(65, 1), some(65, 2)
-    room = begin(kernel(65), kept={KERNEL: kept})
-    pruned(room, kept)
+    kept, held = some(9, 1), some(9, 2)
+    room = begin(kernels(), kept={KERNEL: kept})
+    pruned(room, {KERNEL: kept})
     train(room, range(1, 3))
     room.declare({KERNEL: held}, {})
     train(room, range(3, 5), held)
@@ -114,67 +129,66 @@ def test_a_declaration_of_one_mask_leaves_the_other(begin: Any) -> None:
     assert run.violations == ()
 
 
-@pytest.mark.parametrize(("channels", "moving"), [(1, 0), (64, 63), (65, 64), (4097, 4096)])
-def test_a_held_weight_that_moves_is_a_violation(begin: Any, channels: int, moving: int) -> None:
-    mask = np.ones((3, channels), bool)
-    mask[1:, moving] = False
-    room = begin(kernel(channels), masks={KERNEL: mask})
-    train(room, [1, 2], mask)
-    leak = room.values()
-    leak[KERNEL][2, moving] += 1
-    room.put(leak)
-    train(room, [3, 4], mask)
+def test_a_held_weight_that_moves_is_a_violation(begin: Any) -> None:
+    masks = masked(*SIZES, make=lambda size: columns(size, lambda at: at != size - 1))
+    room = begin(kernels(*SIZES), masks=masks)
+    train(room, [1, 2], masks)
+    for name in masks:
+        leak(room, name, (2, -1), 3)
+    train(room, [3, 4], masks)
     run = room.run()
-    (violation,) = run.violations
-    assert (violation.variable, violation.channel) == (KERNEL, moving)
-    assert violation.first_step == 3
-    assert (violation.elements, violation.held) == (1, 2)
-    assert violation.largest == pytest.approx(1, rel=1e-5)
-    assert violation.layer == "d"
-    assert run.variables[KERNEL].violated[:, moving].tolist()[:3] == [False, False, True]
+    assert {each.variable for each in run.violations} == {*masks}
+    for violation in run.violations:
+        before = kernels(*SIZES)[violation.variable][2, -1]
+        assert violation.channel == masks[violation.variable].shape[1] - 1
+        assert (violation.first_step, violation.elements, violation.held) == (3, 1, 3)
+        assert violation.largest == pytest.approx(3 - before, rel=1e-5)
+        shown = run.variables[violation.variable].violated[:3]
+        assert np.argwhere(shown).tolist() == [[2, violation.channel]]
 
 
 def test_a_weight_held_as_a_whole_is_watched_in_each_channel(begin: Any) -> None:
-    room = begin(kernel(65), masks={KERNEL: False})
+    room = begin(kernels(65), masks={"d65/kernel": False})
     train(room, [1, 2], 0)
-    leak = room.values()
-    leak[KERNEL][:, [0, 63, 64]] += 1
-    room.put(leak)
+    leak(room, "d65/kernel", (slice(None), [0, 63, 64]), 5)
     train(room, [3], 0)
     found = {(each.channel, each.first_step, each.elements) for each in room.run().violations}
     assert found == {(0, 3, 3), (63, 3, 3), (64, 3, 3)}
 
 
-@pytest.mark.parametrize("bits", [(-0.0, 0.0), (np.nan, 1.0), (1e-45, 0.0)], ids=str)
-def test_held_weights_are_compared_bit_by_bit(begin: Any, bits: tuple[float, float]) -> None:
-    values = kernel(7)
-    values[KERNEL][1, 3] = bits[0]
+BITS = {2: (-0.0, 0.0), 3: (np.nan, 1.0), 4: (1e-45, 0.0)}
+
+
+def test_held_weights_are_compared_bit_by_bit(begin: Any) -> None:
+    values = kernels()
+    for channel, (before, _) in BITS.items():
+        values[KERNEL][1, channel] = before
     room = begin(values, masks={KERNEL: False})
     train(room, [1, 2], 0)
     assert room.recorder.alerts.violated is False
-    leak = room.values()
-    leak[KERNEL][1, 3] = bits[1]
-    room.put(leak)
+    now = room.values()
+    for channel, (_, after) in BITS.items():
+        now[KERNEL][1, channel] = after
+    room.put(now)
     train(room, [3], 0)
-    assert [(each.channel, each.first_step) for each in room.run().violations] == [(3, 3)]
+    assert [(each.channel, each.first_step) for each in room.run().violations] == [
+        (channel, 3) for channel in BITS
+    ]
 
 
 def test_a_pruned_weight_that_is_not_zero_is_a_violation(begin: Any) -> None:
-    mask = some(65)
-    mask[1, 64] = False
-    room = begin(kernel(65), kept={KERNEL: mask})
-    pruned(room, mask)
+    masks = masked(65, make=lambda size: columns(size, lambda at: at != 64))
+    room = begin(kernels(65), kept=masks)
+    pruned(room, masks)
     train(room, [1, 2])
-    leak = room.values()
-    leak[KERNEL][1, 64] = 0.5
-    room.put(leak)
+    leak(room, "d65/kernel", (1, 64), 0.5)
     train(room, [3], 0)
     assert {(each.channel, each.first_step) for each in room.run().violations} == {(64, 3)}
 
 
 def test_decay_that_moves_a_held_weight_is_its_cause(begin: Any) -> None:
-    values = kernel(9)
-    room = begin(values, masks={KERNEL: False}, rates={"d": lambda step: 0.01}, decay=0.1)
+    rates = {"d9": lambda step: 0.01}
+    room = begin(kernels(), masks={KERNEL: False}, rates=rates, decay=0.1)
     for step in range(1, 4):
         room.update(0)
         room.record(step)
@@ -185,18 +199,17 @@ def test_decay_that_moves_a_held_weight_is_its_cause(begin: Any) -> None:
 
 def test_a_function_is_called_with_new_violations(begin: Any) -> None:
     told: list[Any] = []
-    room = begin(kernel(9), masks={KERNEL: False}, on_violation=told.extend)
+    room = begin(kernels(), masks={KERNEL: False}, on_violation=told.extend)
     train(room, [1, 2], 0)
     train(room, [3, 4])
     room.close()
-    assert {(each.variable, each.channel, each.first_step) for each in told} == {
+    assert [(each.variable, each.channel, each.first_step) for each in told] == [
         (KERNEL, channel, 3) for channel in range(9)
-    }
-    assert len(told) == 9
+    ]
 
 
 def test_without_an_audit_nothing_is_compared(begin: Any) -> None:
-    room = begin(kernel(9), audit=False)
+    room = begin(kernels(), audit=False)
     train(room, [1, 2])
     assert not room.recorder.alerts.violated
     assert room.run().violations == ()
@@ -213,41 +226,42 @@ def test_what_follows_moves_on_purpose(begin: Any) -> None:
     assert run.violations == ()
 
 
-def columns(channels: int, which: Any) -> np.ndarray:
-    return np.broadcast_to(which(np.arange(channels)), (3, channels))
-
-
-@pytest.mark.parametrize("unit", ["weights", "channels"])
-@pytest.mark.parametrize("kind", ["kept", "trainable"])
-@pytest.mark.parametrize("channels", [8, 129])
-def test_masks_of_two_runs_overlap(begin: Any, channels: int, kind: str, unit: str) -> None:
-    held = [columns(channels, lambda each: each >= 2), columns(channels, lambda each: each < 7)]
-    word = "masks" if kind == "trainable" else "kept"
-    for name, mask in zip("ab", held, strict=True):
-        room = begin(kernel(channels), f"both/{name}", **{word: {KERNEL: mask}})
-        pruned(room, mask) if kind == "kept" else None
-        train(room, [1, 2, 3], mask)
+def both(begin: Any, word: str, pair: list[dict[str, np.ndarray]]) -> Any:
+    """The log of two runs from the same beginning, with masks of their own."""
+    for name, masks in zip("ab", pair, strict=True):
+        room = begin(kernels(8, 129), f"both/{name}", **{word: masks})
+        pruned(room, masks) if word == "kept" else None
+        train(room, [1, 2, 3], masks)
         room.close()
-    log = pastnet.read(room.logdir.rpartition("/")[0])
-    shown = log.overlap("a", "b", unit=unit, kind=kind).layers["d"].overlap
-    both, either = np.sum(held[0] & held[1]), np.sum(held[0] | held[1])
-    assert shown == pytest.approx(both / either)
+    return pastnet.read(room.logdir.rpartition("/")[0])
+
+
+@pytest.mark.parametrize("kind", ["kept", "trainable"])
+def test_masks_of_two_runs_overlap(begin: Any, kind: str) -> None:
+    first, second = (lambda at: at >= 2), (lambda at: at < 7)
+    pair = [
+        masked(8, 129, make=lambda size, half=half: columns(size, half)) for half in (first, second)
+    ]
+    log = both(begin, "masks" if kind == "trainable" else "kept", pair)
+    for unit in ("weights", "channels"):
+        layers = log.overlap("a", "b", unit=unit, kind=kind).layers
+        for name, mask in pair[0].items():
+            common, either = mask & pair[1][name], mask | pair[1][name]
+            shown = layers[name.partition("/")[0]].overlap
+            assert shown == pytest.approx(common.sum() / either.sum())
 
 
 @pytest.mark.parametrize("through", ["nothing", "the last channel"])
-@pytest.mark.parametrize("channels", [8, 129])
-def test_a_run_whose_kept_weights_are_frozen_trains_none(
-    begin: Any, channels: int, through: str
-) -> None:
-    """All of the first word are pruned: the others are frozen."""
-    mask = columns(channels, lambda each: each >= min(64, channels - 2))
-    last = columns(channels, lambda each: each == channels - 1)
-    frozen = False if through == "nothing" else last
-    for name in "ab":
-        room = begin(kernel(channels), f"both/{name}", masks={KERNEL: frozen}, kept={KERNEL: mask})
-        pruned(room, mask)
-        train(room, [1, 2, 3], frozen)
-        room.close()
-    log = pastnet.read(room.logdir.rpartition("/")[0])
-    shown = log.overlap("a", "b", unit="weights", kind="trainable")
-    assert shown.layers["d"].overlap == 1
+def test_a_run_whose_kept_weights_are_frozen_trains_none(begin: Any, through: str) -> None:
+    """All of the first word are pruned, all others frozen, but for the last in one case."""
+    kept = masked(8, 129, make=lambda size: columns(size, lambda at: at >= min(64, size - 2)))
+    last = masked(8, 129, make=lambda size: columns(size, lambda at: at == size - 1))
+    masks = dict.fromkeys(kept, False) if through == "nothing" else last
+    room = begin(kernels(8, 129), masks=masks, kept=kept)
+    pruned(room, kept)
+    train(room, [1, 2, 3], masks)
+    run = room.run()
+    for name in kept:
+        states = run.variables[name].states()[-1]
+        assert ("frozen" in states, "pruned" in states) == (True, True)
+        assert (states[-1] == "frozen") == (through == "nothing")

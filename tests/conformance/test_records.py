@@ -9,7 +9,6 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.quantize import PRECISION
-
 from tests.conformance.figures import compare
 from tests.conformance.story import EVERY, STEPS, Story, moved, small
 
