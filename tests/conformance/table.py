@@ -34,8 +34,8 @@ def table() -> str:
         for name in names:
             missing = [EXCEPTIONS.get((name, room)) for room in ADAPTORS]
             cells = ["✓" if why is None else f"no ({reasons.index(why) + 1})" for why in missing]
-            rows.append((name.replace("_", " ").capitalize(), *cells))
-    lines = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows]
+            rows.append((name.replace("_", " ").capitalize().replace("numpy", "NumPy"), *cells))
+    lines = ["| " + " | ".join(row).replace("  ", " ") + " |" for row in rows]
     notes = [f"{number}. {reason}" for number, reason in enumerate(reasons, 1)]
     return "\n".join([*lines, "", "Why not:", "", *notes, ""])
 

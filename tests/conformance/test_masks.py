@@ -226,42 +226,38 @@ def test_what_follows_moves_on_purpose(begin: Any) -> None:
     assert run.violations == ()
 
 
-def both(begin: Any, word: str, pair: list[dict[str, np.ndarray]]) -> Any:
-    """The log of two runs from the same beginning, with masks of their own."""
-    for name, masks in zip("ab", pair, strict=True):
-        room = begin(kernels(8, 129), f"both/{name}", **{word: masks})
-        pruned(room, masks) if word == "kept" else None
-        train(room, [1, 2, 3], masks)
+def overlaps(begin: Any, kind: str, first: dict[str, Any], second: dict[str, Any]) -> list[float]:
+    """Of two runs from the same beginning with masks of their own: by weights and channels."""
+    for name, masks in (("a", first), ("b", second)):
+        room = begin(kernels(8, 129), f"both/{name}", **masks)
+        pruned(room, masks.get("kept", {}))
+        train(room, [1, 2, 3], masks.get("masks", 1))
         room.close()
-    return pastnet.read(room.logdir.rpartition("/")[0])
+    log = pastnet.read(room.logdir.rpartition("/")[0])
+    both = [log.overlap("a", "b", unit=unit, kind=kind) for unit in ("weights", "channels")]
+    return [each.layers[layer].overlap for layer in ("d8", "d129") for each in both]
 
 
-@pytest.mark.parametrize("kind", ["kept", "trainable"])
-def test_masks_of_two_runs_overlap(begin: Any, kind: str) -> None:
-    first, second = (lambda at: at >= 2), (lambda at: at < 7)
-    pair = [
-        masked(8, 129, make=lambda size, half=half: columns(size, half)) for half in (first, second)
-    ]
-    log = both(begin, "masks" if kind == "trainable" else "kept", pair)
-    for unit in ("weights", "channels"):
-        layers = log.overlap("a", "b", unit=unit, kind=kind).layers
-        for name, mask in pair[0].items():
-            common, either = mask & pair[1][name], mask | pair[1][name]
-            shown = layers[name.partition("/")[0]].overlap
-            assert shown == pytest.approx(common.sum() / either.sum())
+def each_of(which: Any) -> dict[str, np.ndarray]:
+    return masked(8, 129, make=lambda size: columns(size, lambda at: which(at, size)))
 
 
-@pytest.mark.parametrize("through", ["nothing", "the last channel"])
-def test_a_run_whose_kept_weights_are_frozen_trains_none(begin: Any, through: str) -> None:
-    """All of the first word are pruned, all others frozen, but for the last in one case."""
-    kept = masked(8, 129, make=lambda size: columns(size, lambda at: at >= min(64, size - 2)))
-    last = masked(8, 129, make=lambda size: columns(size, lambda at: at == size - 1))
-    masks = dict.fromkeys(kept, False) if through == "nothing" else last
-    room = begin(kernels(8, 129), masks=masks, kept=kept)
-    pruned(room, kept)
-    train(room, [1, 2, 3], masks)
-    run = room.run()
-    for name in kept:
-        states = run.variables[name].states()[-1]
-        assert ("frozen" in states, "pruned" in states) == (True, True)
-        assert (states[-1] == "frozen") == (through == "nothing")
+@pytest.mark.parametrize(("kind", "word"), [("kept", "kept"), ("trainable", "masks")])
+def test_masks_of_two_runs_overlap(begin: Any, kind: str, word: str) -> None:
+    first, second = each_of(lambda at, size: at >= 2), each_of(lambda at, size: at < 7)
+    shown = overlaps(begin, kind, {word: first}, {word: second})
+    assert shown == pytest.approx([5 / 8] * 2 + [5 / 129] * 2)
+
+
+def test_single_channels_that_train_overlap_nowhere(begin: Any) -> None:
+    first, last = each_of(lambda at, size: at == 0), each_of(lambda at, size: at == size - 1)
+    assert overlaps(begin, "trainable", {"masks": first}, {"masks": last}) == [0] * 4
+
+
+def test_runs_whose_kept_weights_are_frozen_train_the_same(begin: Any) -> None:
+    """Nothing, whichever they keep: all of the first word are pruned."""
+    first = each_of(lambda at, size: at >= min(64, size - 2))
+    second = each_of(lambda at, size: at >= min(70, size - 3))
+    frozen = dict.fromkeys(first, False)
+    runs = [{"masks": frozen, "kept": kept} for kept in (first, second)]
+    assert overlaps(begin, "trainable", *runs) == [1] * 4

@@ -31,7 +31,7 @@ def test_training_is_bit_identical(begin: Any, past: str) -> None:
         }
 
 
-def test_records_are_of_the_framework_s_own_updates(begin: Any) -> None:
+def test_records_are_of_the_updates_of_the_framework(begin: Any) -> None:
     room = begin(small(), rates=RATES)
     at = [small(), *room.train(6)]
     run = room.run()
