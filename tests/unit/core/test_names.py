@@ -209,3 +209,11 @@ def test_what_follows_may_be_the_layer_itself(wanted):
 def test_a_number_is_no_name():
     with pytest.raises(InvalidArgument, match="a layer by 0: expected its name, got int. Choose"):
         names.resolve(0, ["first"], "layer")
+
+
+def test_a_name_out_of_the_log_means_only_its_variable():
+    # Each has the other's name in its framework.
+    called = {"a/w": Called((2,), ("b/w",)), "b/w": Called((2,), ("a/w",))}
+    with pytest.raises(UnknownName, match="got 2, counting names in the log and the framework's"):
+        Names(called).one("a/w")
+    assert Names(called).one(names.LogName("a/w")) == "a/w"

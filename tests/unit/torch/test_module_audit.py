@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 
 import pytest
 
@@ -13,9 +14,9 @@ from torch.nn.utils import prune  # noqa: E402
 
 from tb_pastnet.record.audit.freeze_audit import Audit  # noqa: E402
 from tb_pastnet.record.failures import Failures  # noqa: E402
-from tb_pastnet.torch.module_audit import ModuleAudit  # noqa: E402
+from tb_pastnet.torch.module_audit import ModuleAudit, _TorchOptimizerFacts  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
-from tb_pastnet.torch.optimizer_steps import OptimizerSteps  # noqa: E402
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps, Steps  # noqa: E402
 
 FROZEN_AT = 6
 
@@ -297,3 +298,15 @@ def test_statistics_that_move_in_a_frozen_layer_are_said():
     module.eval()
     audit.check(3)
     assert failures.counts() == {text: 1}
+
+
+def test_a_schedule_has_the_rate_of_each_update_and_group():
+    weights = [nn.Parameter(torch.ones(2)) for _ in range(2)]
+    optimizer = torch.optim.SGD([{"params": weights[:1], "lr": 1.0}], lr=1.0)
+    steps = Steps(5, deque([[0.3], [0.4, 0.7], [0.5, 0.8]]))  # the first two are forgotten
+    optimizer.add_param_group({"params": weights[1:]})
+    first, second = (
+        _TorchOptimizerFacts(optimizer, group, steps).schedule for group in optimizer.param_groups
+    )
+    assert [first(update) for update in (2, 3, 4)] == [0.3, 0.4, 0.5]
+    assert [second(update) for update in (2, 3, 4)] == [0.0, 0.7, 0.8]  # it was added

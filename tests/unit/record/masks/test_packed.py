@@ -8,6 +8,7 @@ import pytest
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.packed import (
     Bounds,
+    Resumed,
     SavedMasks,
     StoredMasks,
     load,
@@ -116,3 +117,15 @@ def test_damaged_text_where_nothing_is_frozen():
     packed = pack(StoredMasks(np.zeros(9, bool), np.zeros(9, bool), np.ones(9, np.float32)))
     with pytest.raises(InvalidArgument, match=r"expected 0 bytes, got damaged text .error.\."):
         unpack({**packed, "frozen": "AAAA"}, (9,), np.float32, "w")
+
+
+@pytest.mark.parametrize("channels", [1, 8, 9, 65])
+def test_channels_whose_held_values_differ_are_named(channels):
+    saved = np.arange(channels, dtype=np.uint32)
+    after = saved + (saved == channels - 1)
+    resumed = Resumed.of({"a": (saved, saved), "b": (saved, after), "c": (saved, saved + 1)})
+    assert (resumed.equal, resumed.changed["b"]) == (("a",), (channels - 1,))
+    assert resumed.changed["c"] == tuple(range(channels))
+    assert not resumed
+    assert Resumed.of({"a": (saved, saved)})
+    assert ("…" in str(resumed)) == (channels > 8)

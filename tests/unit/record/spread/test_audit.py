@@ -52,3 +52,14 @@ def test_where_a_rank_cant_compare_nothing_is_judged():
     first, notes = on_each(action)
     assert first == "not all ranks could compare"
     assert [text for text in notes if text.startswith("Could not audit held weights")]
+
+
+def test_what_was_gathered_before_a_restart_is_of_another_lineage():
+    def action(rank):
+        violations(rank, "rows", 3)
+        before = rank.audit.moved([rank.whole["rows"]])
+        rank.measures.restart(0)
+        return before, rank.audit.moved([rank.whole["rows"]])
+
+    first, _ = on_each(action)
+    assert first == ([True], [False])
