@@ -27,7 +27,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         ONE_RATE,
     ),
     **_each(
-        "a_weight_has_the_rate_of_its_group of_several_updates_the_latest_counts "
+        "a_weight_has_the_rate_of_its_group the_latest_of_several_updates_counts "
         "without_a_rate_none_is_recorded decay_that_moves_a_held_weight_is_its_cause",
         FIT,
         BY_FIT,
@@ -35,7 +35,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     **_each(
         "after_a_restart_new_records_replace_those_from_there_on "
         "steps_that_go_back_begin_a_lineage_without_a_past a_loop_from_zero_records_its_first_step "
-        "of_a_late_beginning_the_past_is_not_known a_step_that_no_log_can_hold_is_counted "
+        "the_past_of_a_late_beginning_is_unknown a_step_that_no_log_can_hold_is_counted "
         "a_long_training_is_accounted_for_in_every_lineage",
         FIT,
         COUNTED,
@@ -53,14 +53,14 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "what_follows_moves_on_purpose a_function_is_called_with_new_violations", (TF1,), NO_SUCH
     ),
     **_each(
-        "a_loop_from_zero_records_its_first_step of_a_late_beginning_the_past_is_not_known",
+        "a_loop_from_zero_records_its_first_step the_past_of_a_late_beginning_is_unknown",
         (TF1,),
         RESTARTS,
     ),
     **_each(
         "decay_that_moves_a_held_weight_is_its_cause",
         (TF1,),
-        "what bypasses the masks of a graph is told by its ops",
+        "its ops show what bypassed the masks",
     ),
     **_each("a_double_is_measured_as_it_is", ("JAX", "Keras on JAX"), "JAX makes float32 of it"),
 }

@@ -62,7 +62,7 @@ def test_steps_that_go_back_begin_a_lineage_without_a_past(begin: Any) -> None:
     assert run.account.superseded == 4
 
 
-def test_another_program_goes_on_from_a_checkpoint(begin: Any) -> None:
+def test_another_program_continues_from_a_checkpoint(begin: Any) -> None:
     at = {0: small()}
     for start in (0, 3, 2):
         room = begin(at[start], start=start)
@@ -96,7 +96,7 @@ def test_a_loop_from_zero_records_its_first_step(begin: Any) -> None:
     agrees(run, at)
 
 
-def test_of_a_late_beginning_the_past_is_not_known(begin: Any) -> None:
+def test_the_past_of_a_late_beginning_is_unknown(begin: Any) -> None:
     room = begin(small(), start=None, every=5)
     goes_on(room, {}, range(17, 26))
     variable = room.run().variables["d7/kernel"]

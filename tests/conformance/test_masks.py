@@ -159,7 +159,7 @@ def test_a_weight_held_as_a_whole_is_watched_in_each_channel(begin: Any) -> None
 BITS = {2: (-0.0, 0.0), 3: (np.nan, 1.0), 4: (1e-45, 0.0)}
 
 
-def test_held_weights_are_compared_bit_by_bit(begin: Any) -> None:
+def test_held_weights_are_compared_bit_for_bit(begin: Any) -> None:
     values = kernels()
     for channel, (before, _) in BITS.items():
         values[KERNEL][1, channel] = before

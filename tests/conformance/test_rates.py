@@ -25,7 +25,7 @@ def test_a_schedule_is_read_at_the_update(begin: Any) -> None:
     np.testing.assert_allclose(room.run().learning_rates, expected, rtol=1e-6)
 
 
-def test_of_several_updates_the_latest_counts(begin: Any) -> None:
+def test_the_latest_of_several_updates_counts(begin: Any) -> None:
     room = begin(small(), rates={"d7": falling})
     for step in range(1, 5):
         for _ in range(3):

@@ -6,6 +6,7 @@ import gc
 import inspect
 import random
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ def test_no_call_raises_after_construction(begin: Any, seed: int) -> None:
                 inspect.signature(call).bind(*given, **dict.fromkeys(words))
             except TypeError:
                 assert sum(room.recorder.notes.counts().values()) > before
+    assert any("Write " in text for text in room.recorder.notes.counts())
     made = room.recorder.records
     room.restart(0)
     for step in range(1, 6):
@@ -130,18 +132,21 @@ def test_what_a_budget_leaves_out_is_accounted_for(begin: Any, budget: float) ->
 
 WRONG = {
     "every": [0, -1, 1.5, "x"],
-    "past": ["last", 0, -3],
+    "past": ["last", 0, -3, 1000],
     "budget": [0, -1, "x"],
     "channel_axis": [{"d7/kernel": 5}],
 }
 
 
 @pytest.mark.parametrize(("argument", "value"), [(k, v) for k, each in WRONG.items() for v in each])
-def test_a_value_that_cannot_be_used_is_refused(begin: Any, argument: str, value: Any) -> None:
+def test_a_value_that_cannot_be_used_is_refused(
+    begin: Any, tmp_path: Path, argument: str, value: Any
+) -> None:
     with pytest.raises(InvalidArgument) as refused:
         begin(small(), **{argument: value})
     word = {"channel_axis": "axis"}.get(argument, f"{argument}=")
     assert word in str(refused.value)
+    assert not (tmp_path / "run").exists()
 
 
 UNKNOWN = {
@@ -183,7 +188,7 @@ def test_a_directory_that_cannot_be_written_is_refused(begin: Any) -> None:
     assert "/dev/null/log" in str(refused.value)
 
 
-def test_chosen_variables_alone_are_recorded(begin: Any) -> None:
+def test_only_chosen_variables_are_recorded(begin: Any) -> None:
     room = begin(small(), variables=["*/kernel"])
     room.put(moved(small(), 1))
     room.record(1)

@@ -12,8 +12,8 @@ import time
 
 import numpy as np
 
+import tb_pastnet as pastnet
 from tb_pastnet.record import segments
-from tests.unit.record.test_numpy_source import recorder
 
 
 def main(logdir: str, first: str, count: str) -> None:
@@ -24,7 +24,8 @@ def main(logdir: str, first: str, count: str) -> None:
     closed = threading.Event()
     if count == "0":
         threading.Thread(target=lambda: sys.stdin.read() or closed.set(), daemon=True).start()
-    with recorder(logdir, {"dense/kernel": kernel}) as recording:
+    weights = {"dense/kernel": lambda: kernel}
+    with pastnet.numpy.Recorder(logdir, weights, every=1, initial_step=0) as recording:
         for step in itertools.takewhile(lambda _: not closed.is_set(), steps):
             last = step
             kernel += 0.5

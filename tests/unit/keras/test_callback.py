@@ -181,15 +181,6 @@ def test_a_resumed_training_goes_on(tmp_path):
     assert [v.id for v in two.description.variables] == [v.id for v in one.description.variables]
 
 
-def test_the_past_of_an_epoch(tmp_path):
-    callback = PastNetCallback(tmp_path, every=5, past="epoch")
-    fit(compiled(), callback)
-    callback.close()
-    log = read_one(tmp_path)
-    assert log.record_steps() == [1, 5, 10, 15, 20]
-    assert log.record_past_steps() == [0, 0, 0, 10, 10]
-
-
 def test_a_model_that_its_first_batch_builds(callback, tmp_path):
     class Late(keras.Model):
         def __init__(self):
@@ -282,12 +273,6 @@ def test_frozen_layers_do_not_move(tmp_path):
     assert (log.values("batch_normalization/moving_mean")[:, -1] == 1).all()
 
 
-@pytest.mark.parametrize("settings", [{"every": 0}, {"past": "last"}])
-def test_settings_are_checked_at_once(tmp_path, settings):
-    with pytest.raises(InvalidArgument, match=r"Could not schedule records: expected"):
-        PastNetCallback(tmp_path, **settings)
-
-
 def test_what_concerns_the_model_is_checked_when_fit_begins(tmp_path):
     callback = PastNetCallback(tmp_path, channel_axis={"nothing": 0})
     with pytest.raises(InvalidArgument, match=r"Could not find variable 'nothing'"):
@@ -303,20 +288,6 @@ def test_a_violation_stops_the_training(tmp_path):
     assert callback.recorder.last_step == 1
     assert len(losses) == 1
     callback.close()
-
-
-def test_a_violation_calls_a_function_and_training_goes_on(tmp_path):
-    model, told = compiled(), []
-    masks = Masks(model, enforce=False)
-    masks.freeze("dense/kernel", channels=[0, 2])
-    callback = PastNetCallback(tmp_path, every=1, on_violation=told.append)
-    fit(model, callback, epochs=2)
-    callback.close()
-    (first,) = told
-    assert [(each.variable, each.channel, each.first_step) for each in first] == [
-        ("dense/kernel", 0, 1),
-        ("dense/kernel", 2, 1),
-    ]
 
 
 @pytest.mark.parametrize("verbose", [0, 2])

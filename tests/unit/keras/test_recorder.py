@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tb_pastnet import Recorder, read
 from tb_pastnet.core.statistics import DELTA_NORM, NORM, PAST_NORM, TRAINABLE
-from tb_pastnet.errors import InvalidArgument, UnknownName, UnwritableLog
+from tb_pastnet.errors import UnwritableLog
 from tests.recorded import read_lineages, read_one
 
 
@@ -59,60 +59,6 @@ def test_what_is_stored(tmp_path, model, weight):
     )
 
 
-@pytest.mark.parametrize(
-    ("past", "past_steps", "deltas"),
-    [
-        ("previous", [0, 1, 3, 5], [1, 1, 1, 1]),
-        ("record", [0, 1, 2, 4], [1, 1, 2, 2]),
-        ("initial", [0, 0, 0, 0], [1, 2, 4, 6]),
-        ("epoch", [0, 0, 3, 3], [1, 2, 1, 3]),
-        (3, [0, 1, 3], [2, 3, 3]),
-    ],
-)
-def test_kinds_of_past(tmp_path, model, weight, past, past_steps, deltas):
-    with Recorder(tmp_path, model, every=2, past=past, initial_step=0) as recorder:
-        train(recorder, weight, range(1, 4))
-        recorder.sync() if past == "epoch" else None
-        train(recorder, weight, range(4, 7))
-    log = read_one(tmp_path)
-    assert log.record_past_steps() == past_steps
-    np.testing.assert_allclose(log.values("dense/kernel")[:, DELTA_NORM, 0], deltas, rtol=0.022)
-
-
-def test_a_loop_from_zero_records_its_first_step(tmp_path, model, weight):
-    with Recorder(tmp_path, model, every=10) as recorder:
-        train(recorder, weight, range(21))
-    log = read_one(tmp_path)
-    assert log.record_steps() == [0, 10, 20]
-    assert log.record_past_steps() == [-1, 9, 19]
-
-
-def test_steps_that_go_back_start_a_lineage(tmp_path, model, weight):
-    with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
-        train(recorder, weight, range(1, 11))
-        train(recorder, weight, range(6, 9))
-    first, second = read_lineages(tmp_path)
-    assert first.record_steps() == list(range(1, 11))
-    assert first.last.closed
-    # What step 6 came from isn't known, so that 7 is the first with something to compare with.
-    assert second.record_steps() == [7, 8]
-    assert second.description.first_step == 7
-    assert second.values("dense/kernel")[:, DELTA_NORM].tolist() == [[1, 0]] * 2
-    assert second.ordinal == first.ordinal + 1
-    assert second.description.origin == first.description.origin
-
-
-def test_restart_tells_where_training_goes_on(tmp_path, model, weight):
-    with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
-        train(recorder, weight, range(1, 4))
-        weight.assign([[0.0, 1.0]])
-        recorder.restart(0)
-        train(recorder, weight, range(1, 4))
-    first, second = read_lineages(tmp_path)
-    assert first.record_steps() == second.record_steps() == [1, 2, 3]
-    assert second.values("dense/kernel")[0, DELTA_NORM].tolist() == [1, 0]
-
-
 def test_trainable_flags_are_recorded_as_they_change(tmp_path):
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3), keras.layers.Dense(1)])
     with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
@@ -122,22 +68,6 @@ def test_trainable_flags_are_recorded_as_they_change(tmp_path):
     log = read_one(tmp_path)
     assert log.values("dense/kernel")[:, TRAINABLE].tolist() == [[1] * 3, [0] * 3, [0] * 3, [1] * 3]
     assert log.values("dense_1/kernel")[:, TRAINABLE].tolist() == [[1]] * 4
-
-
-def test_a_flush_returns_when_the_record_can_be_read(tmp_path, model, weight):
-    recorder = Recorder(tmp_path, model, every=1)
-    assert recorder.flush()
-    for step in range(1, 4):
-        train(recorder, weight, [step])
-        assert recorder.flush()
-        assert read_one(tmp_path).record_steps() == list(range(1, step + 1))
-    recorder.close()
-    assert recorder.flush()
-    recorder.record(9)
-    recorder.sync()
-    recorder.restart(0)
-    recorder.close()
-    assert read_one(tmp_path).record_steps() == [1, 2, 3]
 
 
 def test_closing_without_a_record(tmp_path, model):
@@ -198,22 +128,6 @@ def test_another_process_records_nothing(tmp_path, model, weight):
     assert recorder.last_step == 0
     recorder._pid = os.getpid()
     recorder.close()
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"every": 0}, r"expected every= a whole number of at least 1, got 0"),
-        ({"past": "later"}, r"expected past= one of 'previous', 'record', 'epoch', 'initial'"),
-        ({"past": 1000}, r"expected past= from 1 to 160 steps"),
-        ({"variables": []}, r"expected at least one variable of floating dtype"),
-        ({"channel_axis": {"kernel": 2}}, r"Could not use axis 2 of 'dense/kernel'"),
-    ],
-)
-def test_wrong_settings_are_refused_and_leave_no_log(tmp_path, model, settings, text):
-    with pytest.raises(InvalidArgument, match=text):
-        Recorder(tmp_path / "run", model, **settings)
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_log_directory_that_cannot_be_written(tmp_path, model):
@@ -287,10 +201,3 @@ def test_without_a_word_it_is_a_violation(tmp_path, pair):
         ("target/dense/kernel", 0),
         ("target/dense/kernel", 1),
     }
-
-
-def test_a_name_of_nothing_follows_nothing(tmp_path, pair):
-    with pytest.raises(
-        UnknownName, match="expected a pattern that fits some of .* pass the layer itself"
-    ):
-        moved(tmp_path, pair, "targets/*")

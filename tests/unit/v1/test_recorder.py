@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 from tb_pastnet import v1
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import KEPT, TRAINABLE, channel_statistics
-from tb_pastnet.errors import InvalidArgument, UnknownName, UnwritableLog
+from tb_pastnet.errors import InvalidArgument, UnknownName
 from tests.masked_graphs import KERNEL, network, value_of
 from tests.recorded import read_lineages, read_one
 
@@ -61,37 +61,6 @@ def test_the_numbers_are_those_of_the_values(kind, control_flow, session, tmp_pa
             np.testing.assert_allclose(found[at], expected, rtol=0.023)
 
 
-@pytest.mark.parametrize(
-    ("past", "past_steps"),
-    [
-        ("previous", [0, 1, 3, 5, 7]),
-        ("record", [0, 1, 2, 4, 6]),
-        ("initial", [0, 0, 0, 0, 0]),
-        ("epoch", [0, 0, 3, 3, 3]),
-        (3, [0, 1, 3, 5]),
-    ],
-)
-def test_the_past_is_what_was_asked_for(session, tmp_path, past, past_steps):
-    train = trained()
-    recorder = v1.Recorder(tmp_path, every=2, past=past)
-    session.run(tf.global_variables_initializer())
-    recorder.restart(0)
-    values = [values_of(session)]
-    for step in range(1, 9):
-        session.run(train)
-        recorder.record(step)
-        values.append(values_of(session))
-        if step == 3 and past == "epoch":
-            recorder.sync()
-    recorder.close()
-    log = read_one(tmp_path)
-    assert log.record_past_steps() == past_steps
-    axis = explicit_axis(-1, (6, 4), KERNEL)
-    for at, (step, before) in enumerate(zip(log.record_steps(), past_steps, strict=True)):
-        expected = channel_statistics(values[step][KERNEL], values[before][KERNEL], axis)
-        np.testing.assert_allclose(log.values(KERNEL)[at], expected, rtol=0.023)
-
-
 def test_training_is_the_same_bit_for_bit(kind, tmp_path):
     def losses(*, recorded):
         with tf.Graph().as_default(), tf.Session() as session:
@@ -129,20 +98,6 @@ def test_without_restart_the_first_step_is_what_is_compared_with(session, tmp_pa
     log = read_one(tmp_path)
     assert log.record_steps() == [6, 7]
     assert log.record_past_steps() == [5, 6]
-
-
-def test_going_back_begins_a_new_lineage(session, tmp_path):
-    train = trained()
-    recorder = v1.Recorder(tmp_path, every=1)
-    session.run(tf.global_variables_initializer())
-    recorder.restart(0)
-    run(session, train, recorder, 4)
-    recorder.restart(2)
-    run(session, train, recorder, 3, start=2)
-    recorder.close()
-    first, second = read_lineages(tmp_path)
-    assert (first.record_steps(), second.record_steps()) == ([1, 2, 3, 4], [3, 4, 5])
-    assert first.description.origin == second.description.origin
 
 
 @pytest.mark.parametrize("past", ["previous", "initial", 3])
@@ -204,17 +159,6 @@ def test_masks_are_recorded_and_their_leaks_told(kind, session, tmp_path):
     assert masks.audit(7)[0].channel == 2
 
 
-def test_without_an_audit_nothing_is_compared(session, tmp_path):
-    network()
-    masks = v1.Masks()
-    recorder = v1.Recorder(tmp_path, every=1, masks=masks, audit=False)
-    session.run([tf.global_variables_initializer(), masks.initializer])
-    recorder.restart(0)
-    recorder.record(1)
-    recorder.close()
-    assert not read_one(tmp_path).description.audited
-
-
 @pytest.mark.parametrize(
     "rate",
     [0.5, lambda: 0.5, lambda: tf.constant(0.5), lambda: tf.get_variable("rate", initializer=0.5)],
@@ -251,14 +195,11 @@ def test_what_fails_later_is_logged_once_and_never_raises(session, tmp_path, cap
 @pytest.mark.parametrize(
     ("settings", "kind_of", "text"),
     [
-        ({"every": 0}, InvalidArgument, "Could not schedule records: expected every="),
         ({"variables": "nett"}, InvalidArgument, "Could not choose the variables of scope 'nett'"),
         ({"variables": ["*/kernel"]}, UnknownName, r"by '\*/kernel': expected a pattern that fits"),
         ({"variables": []}, InvalidArgument, "Could not record a graph: expected at least one"),
         ({"variables": ["none"]}, UnknownName, "'none'"),
-        ({"channel_axis": {KERNEL: 2}}, InvalidArgument, "Could not use axis 2 of 'net/dense/w'"),
         ({"learning_rate": "0.1"}, InvalidArgument, "Could not record the learning rate: expecte"),
-        ({"logdir": "/dev/null/log"}, UnwritableLog, "/dev/null/log"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path, settings, kind_of, text):

@@ -1,0 +1,25 @@
+"""The rooms without a framework bring none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+NEUTRAL = """
+import importlib, importlib.util, pkgutil, sys
+# Its one module that imports numba is loaded only where numba is installed.
+kernels = importlib.util.find_spec("numba") is not None
+for room in ("core", "format", "record", "reader"):
+    package = importlib.import_module(f"tb_pastnet.{room}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if kernels or module.name != "tb_pastnet.core.kernels":
+            importlib.import_module(module.name)
+print(sorted({"tensorflow", "keras", "torch", "jax"} & set(sys.modules)))
+"""
+
+
+def test_no_module_of_the_neutral_rooms_brings_a_framework():
+    done = subprocess.run(
+        [sys.executable, "-c", NEUTRAL], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
