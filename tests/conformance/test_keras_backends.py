@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.rooms import BACKENDS
-from tests.interpreter import ROOT
 from tests.sampled import sampled
+from tools.steps import ROOT
 
 
 @pytest.mark.parametrize("room", sampled(BACKENDS, every=2))

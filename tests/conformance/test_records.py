@@ -116,13 +116,13 @@ def test_odd_values_are_measured_as_they_are(begin: Any) -> None:
 
 def is_odd(variable: Any, odd: str) -> None:
     """The last channel of both records."""
-    count = np.sum(~np.isfinite(np.float32(ODD[odd])))
+    count = np.sum(~np.isfinite(np.asarray(ODD[odd], np.float32)))
     assert variable.nonfinite[:, -1] == pytest.approx([count, count], rel=0.05)
     assert not variable.nonfinite[:, :-1].any()
     np.testing.assert_allclose(variable.norm[:, :-1], np.sqrt(3), PRECISION)
     assert not variable.changed[1].any() or count  # a NaN differs from itself
     if not count:
-        expected = np.linalg.norm(np.float64(np.float32(ODD[odd])))
+        expected = np.linalg.norm(np.asarray(ODD[odd], np.float32).astype(np.float64))
         np.testing.assert_allclose(variable.norm[1, -1], expected, PRECISION, 1e-37)
 
 

@@ -130,7 +130,7 @@ def test_what_a_budget_leaves_out_is_accounted_for(begin: Any, budget: float) ->
     assert account.thinned > 0
 
 
-WRONG = {
+WRONG: dict[str, list[Any]] = {
     "every": [0, -1, 1.5, "x"],
     "past": ["last", 0, -3, 1000],
     "budget": [0, -1, "x"],

@@ -40,9 +40,10 @@ class Adaptor(Room):
         every = dict.fromkeys(self.arrays, True)
         return self.nested({**every, **masks})
 
-    def recorder_of(self, masks: Any, kept: Any, **settings: Any) -> Any:
-        given = {"masks": self.masked(masks), "kept": self.masked(kept)}
-        return pastnet.jax.Recorder(self.logdir, self.tree, **given, **settings)
+    def recorder_of(self, **settings: Any) -> Any:
+        for word in ("masks", "kept"):
+            settings[word] = self.masked(settings[word])
+        return pastnet.jax.Recorder(self.logdir, self.tree, **settings)
 
     def put(self, values: Mapping[str, np.ndarray]) -> None:
         self.tree = self.nested({**self.values(), **values})

@@ -33,7 +33,8 @@ class Held(keras.layers.Layer):
 class Values(keras.callbacks.Callback):
     def __init__(self, room: Adaptor) -> None:
         super().__init__()
-        self.room, self.seen = room, []
+        self.room = room
+        self.seen: list[Arrays] = []
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.model  # noqa: B018 - on JAX this puts values back into variables
