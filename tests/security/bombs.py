@@ -365,8 +365,10 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
             except Exception as error:
                 raised.append(f"{action}: {type(error).__name__}: {error}"[:200])
             # Without a cache, some read a variable up to three times: its account, states and
-            # values. A file of the page reads a layer for each of its channels that has room.
-            most = 3 * CELLS.most(stored) + ((MOST_OF_DETAIL * 128) if "html" in action else 0)
+            # values. A file of the page has the answers of seven routes, which each read the run, and
+            # of a layer for each of its channels that has room.
+            html = "html" in action
+            most = (7 if html else 3) * CELLS.most(stored) + MOST_OF_DETAIL * 128 * html
             over |= {action: cells[0] / most} if cells[0] > most else {}
             times[action] = time.process_time() - begin
     slowest = max(times, key=times.__getitem__)
