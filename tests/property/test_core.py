@@ -141,7 +141,9 @@ def test_every_channel_has_one_state(codes, threshold, patience):
         codes, steps, steps - 1, measured=seen, threshold=threshold, patience=patience
     )
     plain = found & channel_states.STATE
-    assert not ((plain == channel_states.NO_DATA) | (plain == channel_states.FOLLOWING)).any()
+    assert not (plain == channel_states.FOLLOWING).any()
+    without_past = codes[statistics.PAST_NORM] == quantize.NAN
+    assert without_past[plain == channel_states.NO_DATA].all()
     held = plain >= channel_states.FROZEN
     assert held[(found & channel_states.VIOLATED) != 0].all()
 
