@@ -90,6 +90,14 @@ const TROUBLE = ".failure, .lost, .old";
 const retries = (frame) =>
   frame.$$eval(TROUBLE, (all) => all.filter((one) => /Retry/.test(one.textContent) || one.title.includes("Retry")).length);
 
+/** A part has failed and says so; before, one that takes long may be marked as old. */
+const failed = (frame) =>
+  frame.waitForFunction(
+    (trouble) =>
+      [...document.querySelectorAll(trouble)].some((one) => /Retry/.test(one.textContent) || one.title.includes("Retry")),
+    TROUBLE,
+  );
+
 /** Where the pointer goes: what a view shows there. */
 const HOVERED = ".run-column, .dots-column, .heat-plot, .side .heat-plot, .lap-plot, .matrix td, .fn-plot, .fn-dots";
 
@@ -164,12 +172,12 @@ export async function failing({ base, newPage, seen }, { hash, route, mode }) {
     fail();
     frame = await openFrame(page, proxy.base, { hash: hashOf(hash) });
     // What is asked for only where the pointer is may fail there alone.
-    await frame.waitForSelector(TROUBLE, { state: "attached" });
+    await failed(frame);
     found.fresh = { ...(await look()), said: await listen(page, frame) };
     found.healed = await heal();
     fail();
     await page.evaluate(() => window.reloadData());
-    await frame.waitForSelector(TROUBLE, { state: "attached" });
+    await failed(frame);
     found.known = { ...(await look()), said: await listen(page, frame) };
     found.again = await heal();
   } finally {
