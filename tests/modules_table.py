@@ -644,7 +644,11 @@ def _numbers(module: nn.Module) -> Iterator[tuple[str, np.ndarray]]:
 
 def _views(training: Training) -> int:
     """How many views of the user's memory are left."""
-    own = {torch._C._data_address(each) for _, each in _tensors(training) if _dense(each)}
+    own = {
+        torch._C._data_address(each) + each.storage_offset() * each.element_size()
+        for _, each in _tensors(training)
+        if _dense(each)
+    }
     views = (each for each in gc.get_objects() if type(each) is device_array._Memory)
     return sum(each.__array_interface__["data"][0] in own for each in views)
 

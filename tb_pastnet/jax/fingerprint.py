@@ -12,6 +12,9 @@ from tb_pastnet.core import fingerprint
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.record.device_array import values_of
 
+_PIECE = 1 << 21
+"""Words that are taken at once: they are 16 MiB as int64, and so are their products."""
+
 # It is public from JAX 0.8 on.
 _wide: Any = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
 
@@ -33,27 +36,30 @@ def fingerprints(value: jax.Array, axis: ChannelAxis) -> Any:
 
 
 def by_operations(value: jax.Array, axis: ChannelAxis) -> jax.Array:
-    """The same by one compiled operation of JAX, which makes no array of the value's size."""
+    """The same by operations of JAX, in pieces of 16 MiB."""
+    axes, shape = len(axis.axes), [axis.view[at] for at in axis.order]
+    each = -(-value.dtype.itemsize // 4)
+    sums: dict[tuple[int, ...], Any] = {}  # of consecutive channels
     with _wide(True):
-        sums: jax.Array = _sums(value, axis)
-        return sums
+        for box in fingerprint.boxes(shape, range(len(shape)), _PIECE // each):
+            factors = fingerprint.factors((*shape[axes:], each), (*box[axes:], slice(0, each)))
+            parts = [box[axis.order.index(at)] for at in range(len(shape))]
+            sizes = tuple(part.stop - part.start for part in parts)
+            found = _sums(value, [part.start for part in parts], factors, axis, sizes)
+            first = tuple(part.start for part in box[:axes])
+            sums[first] = found + sums.get(first, 0)
+        none = jnp.zeros(axis.channels, jnp.int64)
+        return (jnp.concatenate([*sums.values()]) if sums else none).view(jnp.uint64)
 
 
-@partial(jax.jit, static_argnames="axis")
-def _sums(value: jax.Array, axis: ChannelAxis) -> jax.Array:
-    words = _words_of(value)
-    words = words.reshape(*axis.view, words.shape[-1])
-    axes, position = [*axis.order[len(axis.axes) :], words.ndim - 1], jnp.zeros((), jnp.int64)
-    for at in axes:
-        own = jax.lax.broadcasted_iota(jnp.int64, words.shape, at)
-        position = position * words.shape[at] + own
-    a, b = map(jnp.asarray, fingerprint.tables(axis.elements * words.shape[-1]))
-    factors = a[position % fingerprint.PERIOD] * b[position // fingerprint.PERIOD]
-    sums = (words.astype(jnp.int64) * factors).sum(axes)
-    # The sums have the channels' axes in the order of the view.
-    return (
-        sums.transpose([sorted(axis.axes).index(at) for at in axis.axes]).reshape(-1).view("uint64")
-    )
+@partial(jax.jit, static_argnames=("axis", "sizes"))
+def _sums(
+    value: jax.Array, starts: Any, factors: jax.Array, axis: ChannelAxis, sizes: tuple[int, ...]
+) -> jax.Array:
+    """The sums of one piece, which begins there in the view; compiled once for each size."""
+    piece = jax.lax.dynamic_slice(value.reshape(axis.view), starts, sizes)
+    words = _words_of(piece.transpose(axis.order)).reshape(-1, factors.size)
+    return (words.astype(jnp.int64) * factors).sum(1)
 
 
 def _words_of(value: jax.Array) -> jax.Array:

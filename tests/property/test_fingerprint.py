@@ -140,17 +140,16 @@ def tensorflow_paths(array: Array, axis: ChannelAxis) -> list[Any]:
     ("paths", "module"),
     [
         (torch_paths, "tb_pastnet.torch.fingerprint"),
-        (jax_paths, None),
+        (jax_paths, "tb_pastnet.jax.fingerprint"),
         (tensorflow_paths, "tb_pastnet.keras.measure.fingerprint"),
     ],
     ids=["torch", "jax", "tensorflow"],
 )
 def test_it_is_the_same_in_each_framework(
-    dtype: str, paths: Any, module: str | None, monkeypatch: pytest.MonkeyPatch
+    dtype: str, paths: Any, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip(paths.__name__.split("_")[0], reason="not installed: an extra of its own")
-    if module:
-        monkeypatch.setattr(f"{module}._PIECE", 1000)
+    monkeypatch.setattr(f"{module}._PIECE", 1000)
     if paths is tensorflow_paths and dtype.startswith("float8"):
         pytest.skip("TensorFlow can't tell the bits of float8, and Keras has no weights of it")
     for axis in axes(SOME):
@@ -300,3 +299,22 @@ def test_torch_takes_pieces_of_64_mib() -> None:
     with Largest() as largest:
         by_operations(weight, explicit_axis(0, weight.shape, "w"))
     assert 0 < largest.size <= 64 << 20
+
+
+@pytest.mark.parametrize("axis", [0, -1, ()])
+def test_jax_takes_pieces_of_64_mib(axis: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    jnp = pytest.importorskip("jax.numpy", reason="not installed: an extra of its own")
+    from tb_pastnet.jax import fingerprint as own
+
+    taken, whole = [], own._sums
+
+    def counted(*arguments: Any) -> Any:
+        memory = whole.lower(*arguments).compile().memory_analysis()
+        taken.append(memory.temp_size_in_bytes + memory.output_size_in_bytes)
+        return whole(*arguments)
+
+    monkeypatch.setattr(own, "_sums", counted)
+    weight = jnp.ones((2500, 4096), jnp.bfloat16)
+    own.by_operations(weight, explicit_axis(axis, weight.shape, "w"))
+    assert len(taken) > 1
+    assert max(taken) <= 64 << 20
