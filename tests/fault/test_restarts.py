@@ -58,10 +58,10 @@ def end(trainings: Trainings, logdir: Path, case: tuple[str, ...], seed: int) ->
 def kill(trainings: Trainings, logdir: Path, case: tuple[str, ...], seed: int) -> int:
     """A training that is killed; returns how many steps were acknowledged, all of them there."""
     said, code = train(trainings, logdir, *case, seed, 1 + seed % 6)
-    if code == 0:  # it ended before
-        said = [last["standing"] for last in said[-1:] if last["written"]]
-    else:
-        assert code == -signal.SIGKILL, trainings.errors.read_text()[-3000:]
+    assert code in (0, -signal.SIGKILL), trainings.errors.read_text()[-3000:]
+    if said and isinstance(said[-1], dict):  # it ended before it was killed
+        last = said.pop()
+        said = [last["standing"]] if last["written"] else said
     if not said:
         return 0
     run = pastnet.read(logdir).runs["."]
