@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_pastnet.core.quantize import CODES_PER_OCTAVE, ZERO, Codes, keep_one, quantize
+from tb_pastnet.core.quantize import CODES_PER_OCTAVE, ZERO, Codes, quantize_shares
 from tb_pastnet.core.statistics import (
     CHANGED,
     DELTA_MAX,
@@ -86,10 +86,7 @@ def hold(codes: Codes, masks: Sequence[Masks]) -> None:
         trainable = one.through if one.name == "trainable" else trainable
         since = slice(one.step - 1, None)
         for row, mask in ((KEPT, kept), (TRAINABLE, kept & trainable)):
-            shares = mask.mean(axis=0)
-            rounded = quantize(shares)
-            keep_one(rounded, shares)
-            codes[row, since] = rounded
+            codes[row, since] = quantize_shares(mask.mean(axis=0))
         codes[CHANGED, since] = codes[TRAINABLE, since]
     held = codes[TRAINABLE] == ZERO
     for row in (DELTA_NORM, DELTA_MAX):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 
-from tb_pastnet.core.quantize import ZERO, Codes, keep_one, quantize
+from tb_pastnet.core.quantize import ZERO, quantize, quantize_shares
 from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, STATISTICS, TRAINABLE
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
@@ -87,14 +87,6 @@ def scalar_event(tag: str, step: int, number: float) -> bytes:
     return event_pb2.Event(step=step, wall_time=CREATED, summary=summary).SerializeToString()
 
 
-def quantize_share(shares: Any) -> Codes:
-    """Codes of shares: 0 and 1 are exact, and nothing else becomes 0 or 1."""
-    array = np.asarray(shares)
-    rounded = quantize(array)
-    keep_one(rounded, array)
-    return rounded
-
-
 def codes(steps: Sequence[int], channels: int, seed: int = 0) -> np.ndarray:
     """int16 (statistics, records, channels) of a training that calms down, each a function of its step."""
     step = np.asarray(steps, np.float64)[:, None]
@@ -129,7 +121,7 @@ def hold(
     """Puts the shares of masks, bool (elements of a channel, channels), into records."""
     free = kept if trainable is None else kept & trainable
     for row, mask in ((KEPT, kept), (TRAINABLE, free)):
-        array[row, records] = quantize_share(mask.mean(axis=0))
+        array[row, records] = quantize_shares(mask.mean(axis=0))
     return array
 
 

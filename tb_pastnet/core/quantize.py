@@ -6,7 +6,7 @@ of two values is a difference of two codes.
 
 Precision: the nearest of 16 codes an octave is at most 2**(1/32) away, so a value is right within
 2.2 %, and a ratio of two values within 4.5 % (2**(1/16) = 1.0443), over the whole range of a
-double. A share below 1 (see `keep_one`) is also right within 4.5 %. Zero, infinity and NaN have
+double. A share below 1 (see `quantize_shares`) is also right within 4.5 %. Zero, infinity and NaN have
 their own codes: a value other than zero never becomes zero.
 Counts have another grid, exact up to 49,152 and within 0.07 % above.
 """
@@ -33,9 +33,11 @@ _ORDINARY = (1 << 14) - 1
 _COUNTS_PER_OCTAVE = 512
 
 _CELL = 16
-_MAGNITUDE = np.uint32(0x7FFFFFFF)
-_NORMAL = np.uint32(0x00800000)
-"""Bits of the smallest float32 that isn't subnormal."""
+_CELL_SIZE = 1 << _CELL
+_SUBNORMAL_CELLS = 0x0080
+_INFINITE_CELL = 0x7F80
+_NO_CODE = ZERO + 1
+"""In the table: the code is computed by its definition."""
 
 Codes = npt.NDArray[np.int16]
 Floats = npt.NDArray[np.float64]
@@ -65,39 +67,50 @@ def _rounded(values: npt.ArrayLike) -> Codes:
 
 def _of_float32(values: npt.NDArray[np.float32]) -> Codes:
     """The same codes from a table, in a fraction of the time of logarithms."""
-    limits, table = _lookup()
-    bits = values.view(np.uint32) & _MAGNITUDE
-    cell = (bits >> _CELL).astype(np.intp)
-    above = bits >= limits.take(cell)
-    cell += cell
-    cell += above
-    codes = np.asarray(table.take(cell))
-    subnormal = bits - np.uint32(1) < _NORMAL - 1
-    if subnormal.any():  # some of their cells hold many codes
-        codes[subnormal] = _rounded(values[subnormal])
+    bits = values.view(np.uint32)
+    sums = np.asarray(_lookup().take((bits >> _CELL).astype(np.intp), mode="wrap"))
+    sums += bits
+    sums >>= _CELL
+    codes = sums.astype(np.uint16).view(np.int16)
+    missing = codes == _NO_CODE
+    if missing.any():
+        codes[missing] = _rounded(values[missing])
     return codes
 
 
 @functools.cache
-def _lookup() -> tuple[npt.NDArray[np.uint32], Codes]:
-    """The smallest bits that have the second code of each cell, and both codes of each.
+def _lookup() -> npt.NDArray[np.uint32]:
+    """What is added to the bits of a float32, by its cell: the upper half is then its code.
 
-    A cell is the floats that share their upper bits. An octave has 128 of them and 16 codes: none
-    holds more than two.
+    A cell is the floats that share their upper bits, with the sign. An octave has 128 of them and
+    16 codes: none holds more than two. The second one is one more, and is reached by a carry.
     """
-    first = np.arange(1 << 15, dtype=np.uint32) * np.uint32(1 << _CELL)
-    low, high = first, first + np.uint32((1 << _CELL) - 1)
-    codes = np.stack([_rounded(bits.view(np.float32)) for bits in (low, high)], axis=1)
+    first = np.arange(1 << 15, dtype=np.uint32) << _CELL
+    low, high = first, first + np.uint32(_CELL_SIZE - 1)
+    codes = _rounded(low.view(np.float32))
+    carries = codes != _rounded(high.view(np.float32))
     for _ in range(_CELL):
         middle = low + (high - low) // np.uint32(2)
-        lower = _rounded(middle.view(np.float32)) == codes[:, 0]
+        lower = _rounded(middle.view(np.float32)) == codes
         low, high = np.where(lower, middle, low), np.where(lower, high, middle)
-    return high, codes.ravel()
+    sums = codes.astype(np.int64) * _CELL_SIZE
+    sums += np.where(carries, _CELL_SIZE - (high - first), 0)
+    # A cell of subnormal floats may hold many codes, that of infinity also NaN.
+    sums[: _SUBNORMAL_CELLS] = _NO_CODE * _CELL_SIZE
+    sums[_INFINITE_CELL] = _NO_CODE * _CELL_SIZE
+    sums[0] = ZERO * _CELL_SIZE + _CELL_SIZE - 1  # all but 0 carry, to `_NO_CODE`
+    sums -= first
+    return np.concatenate([sums, sums - (1 << 31)]).astype(np.uint32)
 
 
-def keep_one(codes: Codes, shares: npt.NDArray[np.floating]) -> None:
-    """Corrects codes of shares in place: a share below 1 doesn't get the code of 1."""
-    codes[(shares < 1) & (codes == 0)] = -1
+def quantize_shares(shares: npt.ArrayLike) -> Codes:
+    """Rounds shares to int16 codes as `quantize`; a share below 1 doesn't get the code of 1."""
+    array = np.asarray(shares)
+    if (array == 1).all():  # most often
+        return np.zeros(array.shape, np.int16)
+    codes = quantize(array)
+    codes[(array < 1) & (codes == 0)] = -1
+    return codes
 
 
 def dequantize(codes: npt.ArrayLike) -> Floats:
@@ -114,6 +127,8 @@ def dequantize(codes: npt.ArrayLike) -> Floats:
 def quantize_counts(counts: npt.ArrayLike) -> Codes:
     """Rounds counts to int16 codes of their grid; 0 becomes `ZERO`, NaN `NAN`."""
     array = np.asarray(counts, np.float64)
+    if not array.any():  # most often
+        return np.full(array.shape, ZERO, np.int16)
     known = np.where(np.isnan(array), 0, array)
     octaves = np.log2(np.maximum(known, EXACT) / EXACT)
     above = ZERO + EXACT + np.rint(_COUNTS_PER_OCTAVE * octaves)

@@ -18,9 +18,9 @@ from tb_pastnet.core.quantize import (
     Codes,
     dequantize,
     dequantize_counts,
-    keep_one,
     quantize,
     quantize_counts,
+    quantize_shares,
 )
 from tb_pastnet.errors import InvalidArgument
 
@@ -116,11 +116,14 @@ def quantize_statistics(statistics: npt.ArrayLike) -> Codes:
             f"Could not quantise statistics: expected {len(STATISTICS)} rows, got shape "
             f"{array.shape}. Pass the array that channel_statistics returns."
         )
-    codes = quantize(array)
-    for row in SHARES:
-        keep_one(codes[row], array[row])
-    for row in COUNTS:
-        codes[row] = quantize_counts(array[row])
+    codes = np.empty(array.shape, np.int16)
+    for row, statistic in enumerate(TABLE):
+        if statistic.whole:
+            codes[row] = quantize_counts(array[row])
+        elif statistic.share:
+            codes[row] = quantize_shares(array[row])
+        else:
+            codes[row] = quantize(array[row])
     return codes
 
 

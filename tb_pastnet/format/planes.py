@@ -50,42 +50,48 @@ def pack_apart(planes: Codes, cuts: Sequence[tuple[int, int]]) -> list[bytes]:
     range, and one after its last; they are contiguous. Returns the planes of each range,
     concatenated.
     """
-    words = np.ascontiguousarray(planes).view(np.uint16)
-    if not words.size:
-        return [bytes([_CONSTANT, 0, 0]) * len(planes) for _ in cuts]
+    by_plane = [_pack_plane(plane.view(np.uint16), cuts) for plane in planes]
+    return [b"".join(packed) for packed in zip(*by_plane, strict=True)]
+
+
+def _pack_plane(words: Words, cuts: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The ranges of one plane."""
+    if not words.size or (words == words[0, 0]).all():
+        return [_constant(int(words[0, 0]) if words.size else 0)] * len(cuts)
     starts = [start for start, _ in cuts]
-    by_record = words.reshape(-1, words.shape[2])
-    least = np.minimum.reduceat(by_record, starts, 1).reshape(*words.shape[:2], -1).min(1)
-    most = np.maximum.reduceat(by_record, starts, 1).reshape(*words.shape[:2], -1).max(1)
-    low, high = _differences(words, starts)
-    packed = []
-    for number, (start, stop) in enumerate(cuts):
-        own = bytearray()
-        for plane, value in enumerate(least[:, number].tolist()):
-            if value == most[plane, number]:
-                own += bytes([_CONSTANT]) + value.to_bytes(2, "little")
-            else:
-                cells = low[plane, :, start:stop].tobytes() + high[plane, :, start:stop].tobytes()
-                deflated = _deflated(cells)
-                own += bytes([_DEFLATED]) + varint.encode([len(deflated)]) + deflated
-        packed.append(bytes(own))
-    return packed
+    least = np.minimum.reduceat(words, starts, 1).min(0).tolist()
+    most = np.maximum.reduceat(words, starts, 1).max(0).tolist()
+    cells = _differences(words, starts)
+    return [
+        _constant(low) if low == high else _deflated(cells[:, :, start:stop].tobytes())
+        for (start, stop), low, high in zip(cuts, least, most, strict=True)
+    ]
 
 
-def _differences(words: Words, starts: Sequence[int]) -> tuple[Bytes, Bytes]:
-    """The low and high bytes of zigzagged differences."""
-    difference = words.copy()
-    difference[:, 1:] -= words[:, :-1]
-    difference[:, 0, 1:] -= words[:, 0, :-1]
-    difference[:, 0, starts] = words[:, 0, starts]
-    zigzag = (difference << 1) ^ (0 - (difference >> 15)).astype(np.uint16)
-    return zigzag.astype(np.uint8), (zigzag >> 8).astype(np.uint8)
+def _differences(words: Words, starts: Sequence[int]) -> Bytes:
+    """The low and high bytes of zigzagged differences, (2, records, channels)."""
+    zigzag = words.copy()
+    zigzag[1:] -= words[:-1]
+    zigzag[0, 1:] -= words[0, :-1]
+    zigzag[0, starts] = words[0, starts]
+    signs = (zigzag.view(np.int16) >> 15).view(np.uint16)
+    zigzag <<= 1
+    zigzag ^= signs
+    cells = np.empty((2, *words.shape), np.uint8)
+    cells[0] = zigzag & 0xFF
+    cells[1] = zigzag >> 8
+    return cells
+
+
+def _constant(value: int) -> bytes:
+    return bytes([_CONSTANT]) + value.to_bytes(2, "little")
 
 
 def _deflated(cells: bytes) -> bytes:
     # Differences only repeat runs of zeros: searching for more takes time and finds nothing.
     stream = zlib.compressobj(strategy=zlib.Z_RLE)
-    return stream.compress(cells) + stream.flush()
+    deflated = stream.compress(cells) + stream.flush()
+    return bytes([_DEFLATED]) + varint.encode([len(deflated)]) + deflated
 
 
 def unpack(reader: varint.Reader, records: int, channels: int) -> Codes:

@@ -22,7 +22,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.serve.http.answers import SCHEMA
 from tests import event_files as files
 from tests.both_loaders import in_both
-from tests.event_files import quantize_share
+from tb_pastnet.core.quantize import quantize_shares
 from tests.tensorboards import Board
 
 STEPS = range(1, 41)
@@ -92,7 +92,7 @@ def leaking(channels: int = 4) -> np.ndarray:
     """Frozen from the second record on; the third channel moves at steps 11 to 13."""
     codes = files.freeze(files.codes(STEPS, channels), slice(1, None), slice(None))
     codes[DELTA_MAX, 10:13, 2] = quantize([0.5, 2.0, 1.0])
-    codes[CHANGED, 10:13, 2] = quantize_share(2 / 9)
+    codes[CHANGED, 10:13, 2] = quantize_shares(2 / 9)
     return codes
 
 

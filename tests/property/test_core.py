@@ -16,7 +16,7 @@ from tb_pastnet.format import varint
 from tb_pastnet.format.block import Block, decode_block, encode_block
 from tb_pastnet.format.timeline import Timeline, decode_timeline, encode_timeline
 from tests.all_states import settled_states
-from tests.event_files import quantize_share
+from tb_pastnet.core.quantize import quantize_shares
 
 any_codes = hnp.arrays(
     np.int16, st.tuples(st.just(len(statistics.STATISTICS)), st.integers(1, 6), st.integers(1, 9))
@@ -101,7 +101,7 @@ def test_counts_are_exact_or_nearly(few, many):
 
 @given(st.floats(0, 1))
 def test_shares_stay_inside(share):
-    back = float(quantize.dequantize(quantize_share(share)))
+    back = float(quantize.dequantize(quantize_shares(share)))
     assert (back == 0) == (share == 0)
     assert (back == 1) == (share == 1)
     assert 0 <= back <= 1

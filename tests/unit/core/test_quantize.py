@@ -12,7 +12,7 @@ from tb_pastnet.core.quantize import (
     quantize,
     ratio_codes,
 )
-from tests.event_files import quantize_share
+from tb_pastnet.core.quantize import quantize_shares
 
 
 def test_values_are_right_within_the_stated_precision_over_the_range_of_doubles():
@@ -60,7 +60,7 @@ def test_special_values_have_their_own_codes():
 
 def test_a_share_is_zero_or_one_only_where_it_is():
     shares = np.array([0.0, *np.geomspace(1e-9, 1 - 1e-9, 999), 1.0])
-    back = dequantize(quantize_share(shares))
+    back = dequantize(quantize_shares(shares))
     assert back[0] == 0
     assert back[-1] == 1
     assert (back[1:-1] > 0).all()
@@ -89,7 +89,7 @@ def test_scalars_and_empty_arrays_keep_their_shape():
     assert quantize(1.0).shape == ()
     assert quantize(np.zeros((2, 0))).shape == (2, 0)
     assert dequantize(np.zeros((0,), np.int16)).shape == (0,)
-    assert quantize_share(0.3).shape == ()
+    assert quantize_shares(0.3).shape == ()
 
 
 def test_ratios_of_ordinary_codes_are_those_of_codes_beside_special_ones():

@@ -8,7 +8,7 @@ from tb_pastnet.core.quantize import ZERO, quantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM
 from tb_pastnet.reader.state_series import find_marks, make_state_series, pruned_weights
 from tests import event_files as files
-from tests.event_files import quantize_share
+from tb_pastnet.core.quantize import quantize_shares
 from tests.unit.reader.test_state_series import series
 
 STEPS = np.arange(1, 11)
@@ -20,7 +20,7 @@ def leaking() -> np.ndarray:
     files.freeze(codes, slice(2, None), slice(None))
     for record, share, size in ((5, 0.25, 0.5), (7, 0.5, 0.125)):
         codes[[DELTA_NORM, DELTA_MAX], record, 1] = quantize(size)
-        codes[CHANGED, record, 1] = quantize_share(share)
+        codes[CHANGED, record, 1] = quantize_shares(share)
     return codes
 
 
@@ -69,7 +69,7 @@ def test_parts_of_small_channels_are_exact_and_of_large_ones_within_the_precisio
 
 def test_a_channel_that_is_kept_in_part_is_never_all_or_nothing() -> None:
     codes = files.codes([1], 2)
-    codes[6, 0] = quantize_share([1e-9, 1 - 1e-9])
+    codes[6, 0] = quantize_shares([1e-9, 1 - 1e-9])
     pruned, partial = pruned_weights(codes, 10)
     assert (pruned.tolist(), partial.tolist()) == ([9 + 1], [20])
     codes[6, 0] = [ZERO, 0]

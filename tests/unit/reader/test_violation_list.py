@@ -16,7 +16,7 @@ from tb_pastnet.reader.state_series import StateSeries
 from tb_pastnet.reader.store import Store
 from tb_pastnet.reader.violation_list import Violation, join_violations, mark, violations_of
 from tests import event_files as files
-from tests.event_files import quantize_share
+from tb_pastnet.core.quantize import quantize_shares
 from tests.providers import CALLER, MemoryProvider, memory_run
 
 W = files.variable("conv1/kernel", 4)
@@ -28,7 +28,7 @@ def leaking(channels: tuple[int, ...] = (2,)) -> np.ndarray:
     codes = files.freeze(files.codes(range(1, 11), 4), slice(1, None), slice(None))
     for channel in channels:
         codes[DELTA_MAX, 4:7, channel] = quantize([0.5, 2.0, 1.0])
-        codes[CHANGED, 4:7, channel] = quantize_share([1 / 9, 1 / 9, 1 / 3])
+        codes[CHANGED, 4:7, channel] = quantize_shares([1 / 9, 1 / 9, 1 / 3])
     return codes
 
 
