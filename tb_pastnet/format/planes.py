@@ -18,7 +18,6 @@ import numpy.typing as npt
 from tb_pastnet.core.quantize import NAN, Codes
 from tb_pastnet.format import varint
 
-Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint16]
 
 
@@ -59,28 +58,31 @@ def _pack_plane(words: Words, cuts: Sequence[tuple[int, int]]) -> list[bytes]:
     if not words.size or (words == words[0, 0]).all():
         return [_constant(int(words[0, 0]) if words.size else 0)] * len(cuts)
     starts = [start for start, _ in cuts]
-    least = np.minimum.reduceat(words, starts, 1).min(0).tolist()
-    most = np.maximum.reduceat(words, starts, 1).max(0).tolist()
-    cells = _differences(words, starts)
-    return [
-        _constant(low) if low == high else _deflated(cells[:, :, start:stop].tobytes())
-        for (start, stop), low, high in zip(cuts, least, most, strict=True)
-    ]
-
-
-def _differences(words: Words, starts: Sequence[int]) -> Bytes:
-    """The low and high bytes of zigzagged differences, (2, records, channels)."""
-    zigzag = words.copy()
-    zigzag[1:] -= words[:-1]
-    zigzag[0, 1:] -= words[0, :-1]
-    zigzag[0, starts] = words[0, starts]
-    signs = (zigzag.view(np.int16) >> 15).view(np.uint16)
-    zigzag <<= 1
-    zigzag ^= signs
+    values = words[0, starts]
+    zigzag = _differences(words)
+    zigzag[0, starts] = 0
+    varying = np.bitwise_or.reduceat(zigzag, starts, 1).any(0).tolist()
+    zigzag[0, starts] = _zigzag(values)
     cells = np.empty((2, *words.shape), np.uint8)
     cells[0] = zigzag & 0xFF
     cells[1] = zigzag >> 8
-    return cells
+    return [
+        _deflated(cells[:, :, start:stop].tobytes()) if varies else _constant(value)
+        for (start, stop), varies, value in zip(cuts, varying, values.tolist(), strict=True)
+    ]
+
+
+def _differences(words: Words) -> Words:
+    """Zigzagged differences from the previous record, in the first from the left neighbour."""
+    difference = words.copy()
+    difference[1:] -= words[:-1]
+    difference[0, 1:] -= words[0, :-1]
+    return _zigzag(difference)
+
+
+def _zigzag(words: Words) -> Words:
+    signs = (words.view(np.int16) >> 15).view(np.uint16)
+    return (words << 1) ^ signs
 
 
 def _constant(value: int) -> bytes:
