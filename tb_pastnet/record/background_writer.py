@@ -4,6 +4,10 @@ A signal handler may interrupt the training thread anywhere, and wait for what i
 training thread takes no lock here that it might hold already: it appends to a `deque`, puts tokens
 into a `SimpleQueue`, and waits on a lock that only one marker has. The writing thread holds `_busy`
 while it writes, and logs later: if something else keeps it, the thread that waits writes instead.
+
+Both threads share the interpreter, so the writing thread sleeps until a block is complete, and so
+takes several records at once. While training makes records it sleeps with a timeout: none waits
+longer than it may. When nothing has come within that time it sleeps until the next one.
 """
 
 from __future__ import annotations
@@ -17,13 +21,20 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from tb_pastnet.record.batch import Group, Record
+from tb_pastnet.record.batch import BLOCK_RECORDS, Group, Record, quantized
 from tb_pastnet.record.changes import Change
 from tb_pastnet.record.failures import DeferredFailures
 from tb_pastnet.record.lineage_writer import LineageWriter
 
 QUEUE_BYTES = 64 << 20
 """Records that may wait for the disk; one record always may."""
+
+WAKING_BYTES = 1 << 20
+"""So much that waits wakes the writing thread, even if a block isn't complete.
+
+Floats wait in twice the memory of codes: this is a record of 32,768 channels. To write it takes
+milliseconds, a hundred times as long as to wake a thread.
+"""
 
 MOST_ATTEMPTS = 3
 """How often the same records are packed, if that raises, before they are dropped."""
@@ -96,18 +107,24 @@ class BackgroundWriter:
 
     Attributes:
         items: what waits; only the thread that writes takes from it.
-        taken: bytes of records and changes taken from it so far.
+        put_in: bytes of records and changes put into it so far.
+        taken: those taken from it.
         losses: how often a record or a change was lost.
         thread: the thread.
     """
 
     def __init__(self, failures: DeferredFailures) -> None:
         self.items: deque[Item] = deque()
+        self.put_in: dict[type, int] = {Record: 0, Change: 0}
         self.taken: dict[type, int] = {Record: 0, Change: 0}
         self.losses = 0
         self._failures = failures
-        # A token for each item; True: what waits is to be written, or tried again, at once.
-        self._wake: SimpleQueue[bool] = SimpleQueue()
+        # A token wakes the writing thread.
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        # So many items wake it; 0 while it is awake.
+        self._wakes_at = 0
+        # No item that waits was put in before.
+        self._since = 0.0
         # Markers that aren't done; put here before they are queued.
         self._markers: list[FlushMarker] = []
         # What can't be written by then, of `time.monotonic`, is dropped.
@@ -118,7 +135,7 @@ class BackgroundWriter:
         self._writer: LineageWriter | None = None
         self._written_before = 0
         self._cpu_seconds = self._cpu_begun = 0.0
-        self._ended = self._switching = False
+        self._ended = self._switching = self._took = False
         self.thread = threading.Thread(target=self._run, name="tb_pastnet", daemon=True)
         self.thread.start()
 
@@ -129,11 +146,24 @@ class BackgroundWriter:
         return self._written_before + (0 if batch is None else batch.packed + batch.thinned)
 
     def put(self, item: Item) -> None:
-        """Queues an item."""
+        """Queues an item, and wakes the writing thread if it is time."""
+        now = time.monotonic()
+        if not self.items:
+            self._since = now
         if isinstance(item, FlushMarker):
             self._markers.append(item)
+        elif not isinstance(item, Begin):
+            # In this order: a signal handler between them would be forgotten.
+            size = item.nbytes
+            self.put_in[type(item)] += size
         self.items.append(item)
-        self._wake.put(isinstance(item, FlushMarker | Begin))
+        urgent = isinstance(item, FlushMarker | Begin)
+        if (urgent or self._enough) and self._wake.empty():
+            self._wake.put(None)
+
+    def waiting(self, kind: type) -> int:
+        """Bytes of the records, or of the changes, that wait."""
+        return self.put_in[kind] - self.taken[kind]
 
     def give_up(self, seconds: float) -> None:
         """Drops what can't be written within some seconds from now."""
@@ -174,33 +204,58 @@ class BackgroundWriter:
         except Exception:
             return
 
+    @property
+    def _enough(self) -> bool:
+        """Whether the writing thread sleeps, and what waits is enough to wake it."""
+        if not self._wakes_at:
+            return False
+        size = self.waiting(Record) + self.waiting(Change)
+        return len(self.items) >= self._wakes_at or size > WAKING_BYTES
+
     def _wait(self) -> None:
-        """Waits for the next item, or until a block is due."""
-        if not self.items:
-            wait = None if self._writer is None else self._writer.seconds_until_write()
-            with contextlib.suppress(Empty):
-                self._wake.get(timeout=wait)
+        """Sleeps until something is due, or enough waits."""
+        lately, self._took = self._took, False
+        self._wakes_at = BLOCK_RECORDS if lately else 1
+        wait = self._seconds_until_due(lately=lately)
+        # What came before the threshold was set has woken nobody.
+        if not self._enough:
+            self._pause(wait)
+        self._wakes_at = 0
         with contextlib.suppress(Empty):
             while True:
                 self._wake.get_nowait()
 
+    def _seconds_until_due(self, *, lately: bool) -> float | None:
+        """Until something is due; None: nothing is as long as nothing comes."""
+        writer = self._writer
+        wait = None if writer is None else writer.seconds_until_write()
+        if writer is None or wait is not None or not lately:
+            return wait
+        # What comes from now on is due then at the earliest.
+        return writer.segments.wait(
+            time.monotonic() - self._since if self.items else 0.0, full=False
+        )
+
     def _pause(self, seconds: float | None) -> None:
-        """Waits some seconds, less if something is to be written at once."""
-        until = time.monotonic() + (seconds or 0.0)
-        urgent = False
+        """Waits some seconds, less if it is woken; None: until then."""
         with contextlib.suppress(Empty):
-            while not urgent and (left := until - time.monotonic()) > 0:
-                urgent = self._wake.get(timeout=left)
+            self._wake.get(timeout=seconds)
 
     def _process(self, until: FlushMarker | None = None) -> None:
         """Handles what is queued, at most up to a marker, and writes what is due."""
         self._busy_thread = threading.get_ident()
         self._cpu_begun = time.thread_time()
+        # What comes meanwhile is handled the next time: first this is written, if it is due.
+        begun, count = time.monotonic(), len(self.items)
+        since = self._since
         try:
-            while self.items and not (until is not None and until.done):
+            for _ in range(count):
+                if until is not None and until.done:
+                    break
+                self._quantize_next()
                 item = self.items.popleft()
                 try:
-                    if not self._handle(item, patient=until is None):
+                    if not self._handle(item, since, patient=until is None):
                         self.items.appendleft(item)
                         break
                 except BaseException as error:
@@ -210,34 +265,67 @@ class BackgroundWriter:
                     if not isinstance(error, Exception):
                         raise  # of a signal handler
                     self._failures.add("Could not prepare records", error)
-            writer = self._writer
-            if until is None and writer is not None and writer.seconds_until_write() == 0.0:
-                self._write(writer)
+            if until is None:
+                self._since = begun
+                self._write_due()
         finally:
             self._cpu_seconds += time.thread_time() - self._cpu_begun
             self._busy_thread = 0
 
-    def _handle(self, item: Item, *, patient: bool) -> bool:
+    def _quantize_next(self) -> None:
+        """Quantises the next records that are alike, all at once, in their places."""
+        records: list[Record] = []
+        for place in range(min(len(self.items), BLOCK_RECORDS)):
+            item = self.items[place]
+            if not isinstance(item, Record) or item.quantized:
+                break
+            values, first = item.values, records[0].values if records else item.values
+            if (values.shape, values.dtype) != (first.shape, first.dtype):
+                break
+            if records and (len(records) + 1) * values.nbytes > WAKING_BYTES:
+                break
+            records.append(item)
+        if len(records) < 2:
+            return  # it takes no less time here
+        try:
+            codes = quantized(records)
+        except Exception as error:
+            # Each is tried by itself: at most one is lost.
+            self._failures.add("Could not prepare records", error)
+            return
+        for place, record in enumerate(codes):
+            self.taken[Record] += records[place].nbytes - record.nbytes
+            self.items[place] = record
+
+    def _write_due(self) -> None:
+        writer = self._writer
+        if writer is not None and writer.seconds_until_write() == 0.0:
+            self._write(writer)
+
+    def _handle(self, item: Item, since: float, *, patient: bool) -> bool:
         """Handles an item; False if that needs more patience."""
         if isinstance(item, FlushMarker):
             self._reach(item, patient=patient or item.last)
         elif isinstance(item, Begin):
             return self._switch(item, patient=patient)
         elif self._writer is not None:
-            self._take(self._writer, item, patient=patient)
+            self._take(self._writer, item, since, patient=patient)
         return True
 
-    def _take(self, writer: LineageWriter, item: Record | Change, *, patient: bool) -> None:
+    def _take(
+        self, writer: LineageWriter, item: Record | Change, since: float, *, patient: bool
+    ) -> None:
+        self._took = True
         self.taken[type(item)] += item.nbytes
-        if not writer.take(item, late=time.monotonic() >= self._give_up_at):
+        if not writer.take(item, since, late=time.monotonic() >= self._give_up_at):
             self.losses += 1
             self._failures.add("Could not write all records in the time that was left at the end")
         if patient and writer.batch.nbytes > QUEUE_BYTES:
             # Nothing more is taken until this is written; meanwhile the queue fills.
-            self._pause(writer.seconds_until_write())
+            self._pause(writer.seconds_until_write() or 0.0)
             self._write(writer)
-        elif patient and writer.seconds_until_write() == 0.0:
-            self._write(writer)
+        elif patient and writer.batch.full:
+            self._write_due()
 
     def _recover(self, item: Item) -> None:
         """What is still to be done for an item whose handling failed."""

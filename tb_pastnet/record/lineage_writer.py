@@ -61,12 +61,15 @@ class LineageWriter:
         """Another lineage has begun; later failures than these are noted there."""
         self._counted = failures
 
-    def take(self, item: Record | Change, *, late: bool) -> bool:
-        """Takes the next record or change; False for a record without time left to write it."""
+    def take(self, item: Record | Change, since: float, *, late: bool) -> bool:
+        """Takes the next record or change, which waits since a time of `time.monotonic`.
+
+        False for a record without time left to write it.
+        """
         if self._first_step is None:
             self._first_step = max(item.step, 0)
         if self.batch.empty:
-            self._oldest = time.monotonic()
+            self._oldest = since
         if isinstance(item, Change):
             self.batch.changes.add(item)
         elif late:

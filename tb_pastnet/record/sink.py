@@ -68,8 +68,6 @@ class Sink:
         self.exit_seconds = exit_seconds
         self._background = BackgroundWriter(self.deferred)
         self._limits: dict[type, int] = {Record: queue_bytes, Change: change_bytes}
-        # Bytes put in; the thread that writes counts those taken out.
-        self._put_in: dict[type, int] = {Record: 0, Change: 0}
         self._pid = fork_aware_pid()
         self._offered = self._thinned = self._lost_masks = self._offered_before = 0
         # Records and changes lost here, and all losses that a flush has reported.
@@ -201,11 +199,9 @@ class Sink:
 
     def _put(self, item: Record | Change) -> bool:
         """Queues an item, unless too many bytes of its kind wait."""
-        kind = type(item)
-        waiting = self._put_in[kind] - self._background.taken[kind]
-        if waiting > 0 and waiting + item.nbytes > self._limits[kind]:
+        waiting = self._background.waiting(type(item))
+        if waiting > 0 and waiting + item.nbytes > self._limits[type(item)]:
             return False
-        self._put_in[kind] += item.nbytes
         self._background.put(item)
         return True
 

@@ -179,6 +179,7 @@ def test_a_bias_of_zeros_is_no_mask():
 
 def test_many_channels_are_quantised_in_pieces(monkeypatch):
     monkeypatch.setattr(module, "_PIECE", 3)
+    monkeypatch.setattr(module, "_COLUMNS", 3)
     batch = Batch(SPANS, 7)
     batch.add(offer(0, norm=[1, 2, 4, 8]))
     blocks, _ = decode(take(batch))

@@ -129,6 +129,7 @@ def test_a_full_queue_drops_and_counts_exactly(make, tmp_path, monkeypatch):
     gate.through.set()
     began.join(20)
     assert flushed == [False]  # not all that was offered is there
+    assert sink.flush()
     assert offer(sink, 10)
     assert sink.flush()
     assert sink.close()
