@@ -6,8 +6,8 @@ of two values is a difference of two codes.
 
 Precision: the nearest of 16 codes an octave is at most 2**(1/32) away, so a value is right within
 2.2 %, and a ratio of two values within 4.5 % (2**(1/16) = 1.0443), over the whole range of a
-double. A share below 1 (see `quantize_shares`) is also right within 4.5 %. Zero, infinity and NaN have
-their own codes: a value other than zero never becomes zero.
+double. A share below 1 (see `quantize_shares`) is also right within 4.5 %. Zero, infinity and NaN
+have their own codes: a value other than zero never becomes zero.
 Counts have another grid, exact up to 49,152 and within 0.07 % above.
 """
 
@@ -96,7 +96,7 @@ def _lookup() -> npt.NDArray[np.uint32]:
     sums = codes.astype(np.int64) * _CELL_SIZE
     sums += np.where(carries, _CELL_SIZE - (high - first), 0)
     # A cell of subnormal floats may hold many codes, that of infinity also NaN.
-    sums[: _SUBNORMAL_CELLS] = _NO_CODE * _CELL_SIZE
+    sums[:_SUBNORMAL_CELLS] = _NO_CODE * _CELL_SIZE
     sums[_INFINITE_CELL] = _NO_CODE * _CELL_SIZE
     sums[0] = ZERO * _CELL_SIZE + _CELL_SIZE - 1  # all but 0 carry, to `_NO_CODE`
     sums -= first

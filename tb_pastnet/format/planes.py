@@ -61,7 +61,7 @@ def _pack_plane(words: Words, cuts: Sequence[tuple[int, int]]) -> list[bytes]:
     values = words[0, starts]
     zigzag = _differences(words)
     zigzag[0, starts] = 0
-    varying = np.bitwise_or.reduceat(zigzag, starts, 1).any(0).tolist()
+    varying = np.any(np.bitwise_or.reduceat(zigzag, starts, 1), axis=0).tolist()
     zigzag[0, starts] = _zigzag(values)
     cells = np.empty((2, *words.shape), np.uint8)
     cells[0] = zigzag & 0xFF
@@ -82,7 +82,7 @@ def _differences(words: Words) -> Words:
 
 def _zigzag(words: Words) -> Words:
     signs = (words.view(np.int16) >> 15).view(np.uint16)
-    return (words << 1) ^ signs
+    return np.asarray((words << 1) ^ signs, np.uint16)
 
 
 def _constant(value: int) -> bytes:

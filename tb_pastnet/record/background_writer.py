@@ -274,28 +274,31 @@ class BackgroundWriter:
 
     def _quantize_next(self) -> None:
         """Quantises the next records that are alike, all at once, in their places."""
+        try:
+            records = self._alike()
+            if len(records) > 1:
+                for place, record in enumerate(quantized(records)):
+                    self.taken[Record] += records[place].nbytes - record.nbytes
+                    self.items[place] = record
+        except Exception as error:
+            # Each is quantised by itself then: none is lost because of another one.
+            self._failures.add("Could not prepare records", error)
+
+    def _alike(self) -> list[Record]:
+        """The next records of one shape, up to a block or a number of bytes."""
         records: list[Record] = []
+        size = 0
         for place in range(min(len(self.items), BLOCK_RECORDS)):
             item = self.items[place]
             if not isinstance(item, Record) or item.quantized:
                 break
-            values, first = item.values, records[0].values if records else item.values
-            if (values.shape, values.dtype) != (first.shape, first.dtype):
-                break
-            if records and (len(records) + 1) * values.nbytes > WAKING_BYTES:
+            size += item.nbytes
+            first = (records or [item])[0].values
+            alike = (item.values.shape, item.values.dtype) == (first.shape, first.dtype)
+            if records and not (alike and size <= WAKING_BYTES):
                 break
             records.append(item)
-        if len(records) < 2:
-            return  # it takes no less time here
-        try:
-            codes = quantized(records)
-        except Exception as error:
-            # Each is tried by itself: at most one is lost.
-            self._failures.add("Could not prepare records", error)
-            return
-        for place, record in enumerate(codes):
-            self.taken[Record] += records[place].nbytes - record.nbytes
-            self.items[place] = record
+        return records
 
     def _write_due(self) -> None:
         writer = self._writer

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.channel_states import VIOLATED
-from tb_pastnet.core.quantize import quantize
+from tb_pastnet.core.quantize import quantize, quantize_shares
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
@@ -22,7 +22,6 @@ from tb_pastnet.reader import notes
 from tb_pastnet.serve.http.answers import SCHEMA
 from tests import event_files as files
 from tests.both_loaders import in_both
-from tb_pastnet.core.quantize import quantize_shares
 from tests.tensorboards import Board
 
 STEPS = range(1, 41)

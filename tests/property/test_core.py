@@ -10,13 +10,13 @@ from tb_pastnet.core import channel_states, names, quantize, statistics, thinnin
 from tb_pastnet.core.account import settle
 from tb_pastnet.core.axes import channel_axis, explicit_axis
 from tb_pastnet.core.lineage import supersede
+from tb_pastnet.core.quantize import quantize_shares
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format import varint
 from tb_pastnet.format.block import Block, decode_block, encode_block
 from tb_pastnet.format.timeline import Timeline, decode_timeline, encode_timeline
 from tests.all_states import settled_states
-from tb_pastnet.core.quantize import quantize_shares
 
 any_codes = hnp.arrays(
     np.int16, st.tuples(st.just(len(statistics.STATISTICS)), st.integers(1, 6), st.integers(1, 9))

@@ -10,9 +10,9 @@ from tb_pastnet.core.quantize import (
     ZERO,
     dequantize,
     quantize,
+    quantize_shares,
     ratio_codes,
 )
-from tb_pastnet.core.quantize import quantize_shares
 
 
 def test_values_are_right_within_the_stated_precision_over_the_range_of_doubles():

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core import channel_states
-from tb_pastnet.core.quantize import ZERO, quantize
+from tb_pastnet.core.quantize import ZERO, quantize, quantize_shares
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM
 from tb_pastnet.reader.state_series import find_marks, make_state_series, pruned_weights
 from tests import event_files as files
-from tb_pastnet.core.quantize import quantize_shares
 from tests.unit.reader.test_state_series import series
 
 STEPS = np.arange(1, 11)

@@ -9,14 +9,13 @@ import numpy as np
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core import violation as core
-from tb_pastnet.core.quantize import quantize
+from tb_pastnet.core.quantize import quantize, quantize_shares
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.state_series import StateSeries
 from tb_pastnet.reader.store import Store
 from tb_pastnet.reader.violation_list import Violation, join_violations, mark, violations_of
 from tests import event_files as files
-from tb_pastnet.core.quantize import quantize_shares
 from tests.providers import CALLER, MemoryProvider, memory_run
 
 W = files.variable("conv1/kernel", 4)
