@@ -157,8 +157,7 @@ class BackgroundWriter:
             size = item.nbytes
             self.put_in[type(item)] += size
         self.items.append(item)
-        urgent = isinstance(item, FlushMarker | Begin)
-        if (urgent or self._enough) and self._wake.empty():
+        if isinstance(item, FlushMarker | Begin) or self._enough:
             self._wake.put(None)
 
     def waiting(self, kind: type) -> int:
