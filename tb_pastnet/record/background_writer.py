@@ -216,7 +216,7 @@ class BackgroundWriter:
         lately, self._took = self._took, False
         self._wakes_at = BLOCK_RECORDS if lately else 1
         wait = self._seconds_until_due(lately=lately)
-        # What came before the threshold was set has woken nobody.
+        # Items that were queued before the threshold was set put no token.
         if not self._enough:
             self._pause(wait)
         self._wakes_at = 0
@@ -230,7 +230,7 @@ class BackgroundWriter:
         wait = None if writer is None else writer.seconds_until_write()
         if writer is None or wait is not None or not lately:
             return wait
-        # What comes from now on is due then at the earliest.
+        # An item that is queued from now on is due then at the earliest.
         return writer.segments.wait(
             time.monotonic() - self._since if self.items else 0.0, full=False
         )
@@ -244,7 +244,7 @@ class BackgroundWriter:
         """Handles what is queued, at most up to a marker, and writes what is due."""
         self._busy_thread = threading.get_ident()
         self._cpu_begun = time.thread_time()
-        # What comes meanwhile is handled the next time: first this is written, if it is due.
+        # Later items are handled the next time: first these are written, if they are due.
         begun, count = time.monotonic(), len(self.items)
         since = self._since
         try:

@@ -36,12 +36,12 @@ class Loop(BackgroundWriter):
         while self.slept[-1:] != [None]:
             self._wait()
             self._process()
-            while self.script and not self.script[0][0]:
-                self.script.pop(0)[1]()
             waits = [*self.items, *([] if self._writer.batch.changes.empty else [Change(0)])]
             if not any(isinstance(item, Change) for item in waits):
                 changed.clear()
             assert all(self.now - at < BLOCK_SECONDS for at in [*made[self.written :], *changed])
+            while self.script and not self.script[0][0]:
+                self.script.pop(0)[1]()
 
     def _pause(self, seconds):
         left = float("inf") if seconds is None else seconds

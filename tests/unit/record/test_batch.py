@@ -50,6 +50,15 @@ def test_of_what_waits_only_codes_are_kept():
     assert batch.nbytes == len(STATISTICS) * 4 * 2
 
 
+def test_records_quantised_together_have_the_codes_of_each():
+    records = [offer(n, norm=[n, 2 + n, 0, 1e-40], kept=[1, 1 - n / 9, 0, 1]) for n in range(5)]
+    for record, together in zip(records, module.quantized(records), strict=True):
+        (alone,) = module.quantized([record])
+        np.testing.assert_array_equal(together.values, alone.values)
+        assert together.values.base is None
+        assert together._replace(values=None) == record._replace(values=None)
+
+
 def test_a_block_a_variable_and_their_timeline():
     batch = Batch(SPANS, 7)
     for sequence in range(3):
