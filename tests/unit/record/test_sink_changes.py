@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.violation import Violation
-from tb_pastnet.record import segments
 from tests.fault.sinking import flags, make_sink, mask, offer
 from tests.patience import waiting
 from tests.recorded import read_one
@@ -101,19 +100,6 @@ def test_nothing_makes_no_log(make, tmp_path):
     sink.violations(4, [])
     assert sink.flush()
     assert size(tmp_path) == 0
-
-
-def test_an_old_change_is_written_without_a_record(make, tmp_path, monkeypatch):
-    monkeypatch.setattr(segments, "BLOCK_SECONDS", 0.01)
-    sink, _ = make()
-    written = threading.Event()
-    write = sink._background._writer.segments.write
-    monkeypatch.setattr(
-        sink._background._writer.segments, "write", lambda *data: (write(*data), written.set())[0]
-    )
-    sink.masks(1, [mask(1)])
-    assert written.wait(20)
-    assert list(read_one(tmp_path).changes) == [0]
 
 
 @pytest.mark.parametrize("elements", [64, 4096, 1_000_000])
