@@ -12,8 +12,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.compiling import compiled
 from tb_pastnet.core.fingerprint import PERIOD
-from tb_pastnet.core.kernels import compiled
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.signedinteger[Any]]

@@ -9,14 +9,11 @@ What a kernel gives for each channel: three sums of squares, the largest |delta|
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-from typing import Any
-
 import numba
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.compiling import compared, compiled
 from tb_pastnet.core.statistics import (
     CHANGED,
     DELTA_MAX,
@@ -30,43 +27,6 @@ from tb_pastnet.core.statistics import (
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int32]
-
-_LARGEST = np.finfo(np.float32).max
-_ZERO = np.float32(0)
-
-# Sums may be added in any order: several can be added at once. Nothing else is relaxed: NaN and
-# infinity stay distinct from numbers.
-_MATHS = {"reassoc", "contract"}
-
-
-def compiled(signature: str | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """Compiles code that releases the interpreter's lock, and caches it on disk if possible.
-
-    It does so at once for a signature, and without one for the arguments that are met.
-    """
-
-    def compile_now(function: Callable[..., Any]) -> Any:
-        options = {"nogil": True, "fastmath": _MATHS, "error_model": "numpy"}
-        # Numba raises if neither the package's directory nor the user's can be written.
-        with contextlib.suppress(RuntimeError):
-            return numba.njit(signature, cache=True, **options)(function)
-        return numba.njit(signature, **options)(function)
-
-    return compile_now
-
-
-@numba.njit(inline="always")
-def _compared(value: np.float32, past: np.float32) -> tuple[Any, ...]:  # pragma: no cover  compiled
-    """What one element adds: current, past, delta, bits of |delta|, changed, non-finite."""
-    finite, was_finite = abs(value) <= _LARGEST, abs(past) <= _LARGEST
-    # NaN that stays NaN has not changed.
-    changed = (value != past) & ((value == value) | (past == past))
-    delta = value - past if finite & was_finite else _ZERO
-    # The bits of magnitudes have the same order, and integers are quick to compare.
-    bits = np.float32(abs(delta)).view(np.int32)
-    counted = np.int32(changed), np.int32(not finite)
-    value, past = value if finite else _ZERO, past if was_finite else _ZERO
-    return np.float64(value), np.float64(past), np.float64(delta), bits, *counted
 
 
 @numba.njit(inline="always")
@@ -132,7 +92,7 @@ def columns(
             piece = current[member, start : start + width]
             old = past[member, start : start + width]
             for place in range(piece.shape[0]):
-                a, b, d, bits, differs, wrong = _compared(piece[place], old[place])
+                a, b, d, bits, differs, wrong = compared(piece[place], old[place])
                 first[place] += a * a
                 second[place] += b * b
                 third[place] += d * d
@@ -163,7 +123,7 @@ def rows(
         first = second = third = 0.0
         largest = changed = nonfinite = np.int32(0)
         for place in range(piece.shape[0]):
-            a, b, d, bits, differs, wrong = _compared(piece[place], old[place])
+            a, b, d, bits, differs, wrong = compared(piece[place], old[place])
             first += a * a
             second += b * b
             third += d * d

@@ -16,6 +16,9 @@ from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, VALUE_ROW
 LONGEST_PERIOD = 4096
 """At most this many sums are kept side by side; beyond that, each row is summed by itself."""
 
+LONG_ROW = 8
+"""Rows of so many elements, each a channel's, are summed one by one: no sums lie side by side."""
+
 WIDTH = 128
 """Shorter periods are repeated up to about here: a loop over a few places is slow."""
 
@@ -39,6 +42,13 @@ class _Sizes:
     outer: int
     channels: int
     inner: int
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """What `core.network_kernel` takes of it."""
+        period = self.channels * self.inner
+        width = period * min(self.outer, max(1, WIDTH // period))
+        return self.outer, self.channels, self.inner, width if self.outer > 1 else 1
 
 
 class Interleaved(_Sizes):
@@ -111,6 +121,7 @@ def layout_of(axis: ChannelAxis, members: int) -> MemoryLayout | None:
         return None
     sizes = (members, prod(axis.view[:first]), axis.channels, prod(axis.view[last:]))
     short = sizes[2] * sizes[3] <= LONGEST_PERIOD or sizes[3] == 1
+    short = short and not (sizes[1] == 1 and sizes[3] >= LONG_ROW)
     return Interleaved(*sizes) if short else Contiguous(*sizes)
 
 

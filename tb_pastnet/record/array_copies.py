@@ -1,7 +1,8 @@
 """Past copies as arrays: of float32 weights in the memory of this machine.
 
-Each weight is read once, together with its past value, which is replaced in the same pass: 12 bytes
-per weight, at about memory speed.
+`NetworkCopies` measures all weights in one call. `ArrayCopies` cuts large ones, for several
+threads, and measures without numba, too. Each weight is read once, together with its past value,
+which is replaced in the same pass: 12 bytes per weight, at about memory speed.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from tb_pastnet.core.memory_layout import (
     united,
 )
 from tb_pastnet.core.parallel import processors, start_helpers, together
-from tb_pastnet.core.statistics import VALUE_ROWS
+from tb_pastnet.core.statistics import DELTA_MAX, VALUE_ROWS, channel_statistics
 
-_PIECE = 1 << 18
+PIECE = 1 << 18
 """The number of elements that is worth another thread."""
 
 Floats = npt.NDArray[np.floating]
@@ -116,9 +117,76 @@ class ArrayCopies:
         return together(actions) if self._large else [action() for action in actions]
 
 
+class NetworkCopies:
+    """Past values of some weights, and their comparison with the current ones, in one call.
+
+    `axes` describe how each splits into channels, as `layout_of` can lay out. `locate` returns the
+    address of each: of C-contiguous float32 in the memory of this process, and what keeps them
+    valid. `kernel` is `core.network_kernel`.
+    """
+
+    def __init__(
+        self,
+        axes: Sequence[ChannelAxis],
+        locate: Callable[[], tuple[Sequence[int], object]],
+        kernel: ModuleType,
+    ) -> None:
+        self._axes = axes
+        self._locate = locate
+        self._kernel = kernel
+        layouts = [layout_of(axis, 1) for axis in axes]
+        sizes = [axis.channels * axis.elements for axis in axes]
+        channels = [axis.channels for axis in axes]
+        self._begins, self._firsts = np.cumsum([0, *sizes]), np.cumsum([0, *channels])
+        places = zip(self._begins.tolist(), self._firsts.tolist(), layouts, strict=False)
+        self._sizes = np.array([(*place, *layout.sizes) for *place, layout in places if layout])
+        self._past: Values = np.empty(self._begins[-1], np.float32)
+        self.take()
+
+    def take(self) -> None:
+        """Makes the current values the past ones."""
+        addresses, kept = self._locate()
+        self._kernel.copy_network(np.array(addresses, np.int64), self._sizes, self._past)
+        del kept
+
+    def compare(self, *, replace: bool) -> Floats:
+        """See `ArrayCopies`."""
+        addresses, kept = self._locate()
+        rows = np.empty((VALUE_ROWS, self._firsts[-1]), np.float32)
+        places = np.array(addresses, np.int64)
+        if self._kernel.network(places, self._sizes, self._past, rows, replace):
+            return self._unfitting(rows, places, replace=replace)
+        del kept
+        return rows
+
+    def _unfitting(self, rows: Floats, places: npt.NDArray[np.int64], *, replace: bool) -> Floats:
+        """With the weights of which a norm doesn't fit into float32, by the definition."""
+        rows = rows.astype(np.float64)
+        for number, axis in enumerate(self._axes):
+            own = slice(*self._firsts[number : number + 2])
+            if np.isinf(rows[:DELTA_MAX, own]).any():
+                past = self._past[slice(*self._begins[number : number + 2])]
+                values = np.empty_like(past)
+                # From its address, which may be in memory that is to be released at once.
+                size = np.array([[0, *self._sizes[number, 1:]]])
+                self._kernel.copy_network(places[number : number + 1], size, values)
+                both = values.reshape(axis.shape), past.reshape(axis.shape)
+                rows[:, own] = channel_statistics(*both, axis)[:VALUE_ROWS]
+                if replace:
+                    past[:] = values
+        return rows
+
+    def past(self) -> list[Values]:
+        """The past values: an array for each weight."""
+        parts = np.split(self._past, self._begins[1:-1])
+        return [
+            part.reshape(axis.shape).copy() for part, axis in zip(parts, self._axes, strict=True)
+        ]
+
+
 def _parts(layout: MemoryLayout) -> int:
     rows, columns = layout.shape
-    return max(1, min(processors(), rows * columns // _PIECE))
+    return max(1, min(processors(), rows * columns // PIECE))
 
 
 def _size(layout: MemoryLayout, cut: Cut) -> int:

@@ -86,6 +86,18 @@ class MaskTracker:
         if self._audit is not None and not looked:
             self._audit.observe(quick=quick)
 
+    def unchanged(self, *, flags: bool = True) -> bool:
+        """Whether masks, and `flags` of held weights, are as before: read at each step."""
+        version = self._version
+        if version is None or version_of(self._store(), self._owned) != version:
+            return False
+        return not (flags and self.flags_changed)
+
+    @property
+    def flags_changed(self) -> bool:
+        """Whether something may be held that wasn't at the last look, or the reverse."""
+        return self._audit is not None and self._audit.changed
+
     @property
     def violations(self) -> int:
         """Channels of layers that have changed while they were held."""

@@ -69,7 +69,7 @@ class OverheadTimer:
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.totals = OverheadTotals()
-        self._clock = clock
+        self.clock = clock
         self._inside = threading.Lock()
         self._part = OUTSIDE
         self._since: float | None = None
@@ -90,16 +90,27 @@ class OverheadTimer:
         self.turn(OUTSIDE)
         self._inside.release()
 
+    def passed(self, begun: float) -> None:
+        """Counts a short call, which began at a time of `clock` and ends now."""
+        if self._part != OUTSIDE or self._inside.locked():
+            return  # it is within another one
+        seconds, since, now = self.totals.seconds, self._since, self.clock()
+        if since is not None and not self._resting:
+            begun = max(begun, since)
+            seconds[OUTSIDE] += begun - since
+            seconds[OTHER] += now - begun
+        self._since, self._resting = now, False
+
     def part(self, number: int) -> _Section:
         """A context for one of the parts; parts don't nest in themselves."""
         return self._parts[number]
 
     def turn(self, part: int) -> int:
         """Switches to another part, and returns the previous one."""
-        clock, previous = self._clock(), self._part
+        now, previous = self.clock(), self._part
         if self._since is not None:
-            self.totals.seconds[previous] += clock - self._since
-        self._since, self._part = clock, part
+            self.totals.seconds[previous] += now - self._since
+        self._since, self._part = now, part
         return previous
 
     def so_far(self) -> Overhead:

@@ -22,7 +22,7 @@ from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.batch import Record
-from tb_pastnet.record.call_guard import CallGuard, guarded
+from tb_pastnet.record.call_guard import CallGuard, guarded, quickly
 from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -80,7 +80,7 @@ class Recording:
         self.meter = self._timer = schedule.timer
         self._probe = probe
         self._probe_reasons: dict[type[Exception], str] = {}
-        self._widths = [weight.axis.channels for weight in source.network.weights]
+        self._widths = np.array([weight.axis.channels for weight in source.network.weights])
         self._tracker = tracker
         self._failures = failures
         if on_violation == STOP and source.workers > 1:
@@ -139,6 +139,7 @@ class Recording:
         """Whether there is nothing to do, or another process does it."""
         return self._closed or not self._writes or fork_aware_pid() != self._pid
 
+    @quickly("_passed")
     @metered("Could not make a record")
     def record(self, step: int) -> None:
         """Call this after each update: it makes a record when one is due.
@@ -147,6 +148,22 @@ class Recording:
             step: the number of the update, from 0 to 2 ** 53. Others are counted, and not recorded.
         """
         self.follow(step)
+
+    def _passed(self, step: int, *, flags: bool = True) -> bool:
+        """Moves to a step at which nothing is due, if nothing but its number has changed.
+
+        Args:
+            step: of the call.
+            flags: whether to look at what is held, too.
+        """
+        begun = self._timer.clock()
+        if not (type(step) is int and self._begun) or self._idle or self._guard.taken:
+            return False
+        if not (self._tracker.unchanged(flags=flags) and self._schedule.passes(step)):
+            return False
+        self._timer.totals.steps += 1
+        self._timer.passed(begun)
+        return True
 
     @guarded("Could not make a record")
     def follow(self, step: int) -> None:
@@ -343,16 +360,16 @@ class Recording:
         """Measures a record, and makes the current values the past if the same copy is due."""
         has_past = action.past_step is not None
         # Before the past values are replaced.
-        with self._timer.part(PROBE):
-            probes = has_past and sequence % self._schedule.probe_every == 0
-            function = self._moved_outputs(action.compare) if probes else None
+        probes = has_past and sequence % self._schedule.probe_every == 0
+        function = self._moved_outputs(action.compare) if probes else None
         with self._timer.part(RECORDS):
             replace = action.copy == action.compare
             values = self._source.compare(action.compare, replace=replace)
             if not has_past:
                 values[OF_PAST] = np.nan
             values[KEPT], free = self._tracker.shares()
-            values[TRAINABLE] = free * np.repeat(self._source.trainable(), self._widths)
+            trainable = np.array(self._source.trainable(), np.float32)
+            values[TRAINABLE] = free * trainable.repeat(self._widths)
             rate, of_groups = self._learning_rates(step)
             past_step = step if action.past_step is None else action.past_step
             made = sequence, step, past_step, time.time(), rate, values, function
@@ -362,7 +379,8 @@ class Recording:
         if self._probe is None:
             return None
         try:
-            return self._probe.values(self._source.past(number))
+            with self._timer.part(PROBE):
+                return self._probe.values(self._source.past(number))
         except Exception as error:
             # By class: the reason may contain values that differ each time.
             text = self._probe_reasons.setdefault(type(error), reason_of(error))

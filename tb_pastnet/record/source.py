@@ -21,7 +21,7 @@ from tb_pastnet.core.statistics import (
     channel_statistics,
 )
 from tb_pastnet.format.function_change import Input, Place
-from tb_pastnet.record.array_copies import ArrayCopies
+from tb_pastnet.record.array_copies import PIECE, ArrayCopies, NetworkCopies
 from tb_pastnet.record.weight import Array, Network, Weight
 
 STACK_ELEMENTS = 1 << 16
@@ -140,31 +140,36 @@ class PartedSource(Source):
 class ArraySource(PartedSource):
     """Past copies and statistics of weights in this machine's memory.
 
-    Weights of float32 or less are measured in one pass, small ones of one shape together, by numba
-    if it is installed; others one by one. Views of them are released at once.
+    With numba, weights of float32 or less are measured in one call, large ones by several threads.
+    Without it, small ones of one shape are stacked. Others are measured one by one. Views of them
+    are released at once.
     """
 
     def __init__(self, network: Network[Weight], process: int = 0, processes: int = 1) -> None:
         super().__init__(network, process, processes)
         self._kernels = numba_kernels("NumPy") or plain_kernels
+        self._kernel = numba_kernels("NumPy", "network_kernel")
         stacks: dict[Any, list[int]] = {}
+        together: list[int] = []
         rest: list[int] = []
         for number, weight in enumerate(network.weights):
             axis = weight.axis
+            size = axis.channels * axis.elements
             # Halves are exact in float32.
             if layout_of(axis, 1) is None or not np.can_cast(weight.effective().dtype, np.float32):
                 rest.append(number)
-                continue
-            small = axis.channels * axis.elements <= STACK_ELEMENTS
-            stacks.setdefault((axis.view, axis.axes, None if small else number), []).append(number)
-        # Those measured in one pass come first.
-        members = [*chain.from_iterable(stacks.values()), *rest]
-        self._stacks: list[list[Any]] = [
-            [network.weights[number] for number in stack] for stack in stacks.values()
-        ]
-        self._rest = [network.weights[number] for number in rest]
-        self._arrange(members)
-        self._copies: dict[int, list[ArrayCopies | PlainCopies]] = {}
+            elif self._kernel is not None and size < 2 * PIECE:
+                together.append(number)
+            else:
+                small = size <= STACK_ELEMENTS
+                key = axis.view, axis.axes, None if small else number
+                stacks.setdefault(key, []).append(number)
+        weights = network.weights
+        self._together = [weights[number] for number in together]
+        self._stacks = [[weights[number] for number in stack] for stack in stacks.values()]
+        self._rest = [weights[number] for number in rest]
+        self._arrange([*together, *chain.from_iterable(stacks.values()), *rest])
+        self._copies: dict[int, list[Any]] = {}
         self.copy(0)
 
     def copy(self, number: int) -> None:
@@ -177,14 +182,24 @@ class ArraySource(PartedSource):
         for part in self._copies[number]:
             part.take()
 
-    def _new_copies(self) -> list[ArrayCopies | PlainCopies]:
-        parts: list[ArrayCopies | PlainCopies] = []
+    def _new_copies(self) -> list[Any]:
+        parts: list[Any] = []
+        if self._together:
+            axes = [weight.axis for weight in self._together]
+            parts.append(NetworkCopies(axes, self._locate, self._kernel))
         if self._stacks:
-            axes = [(stack[0].axis, len(stack)) for stack in self._stacks]
-            parts.append(ArrayCopies(axes, self._read, self._kernels))
+            sizes = [(stack[0].axis, len(stack)) for stack in self._stacks]
+            parts.append(ArrayCopies(sizes, self._read, self._kernels))
         if self._rest:
             parts.append(PlainCopies(self._rest))
         return parts
+
+    def _locate(self) -> tuple[list[int], object]:
+        """The addresses of the weights measured together, and what keeps these in memory."""
+        for weight in self._together:
+            weight.fetch()
+        values = [np.ascontiguousarray(weight.effective(), np.float32) for weight in self._together]
+        return [value.__array_interface__["data"][0] for value in values], values
 
     def _read(self) -> list[Array]:
         for weight in chain.from_iterable(self._stacks):

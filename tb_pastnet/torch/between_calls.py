@@ -20,13 +20,16 @@ class BetweenCalls:
     A step ends somewhere between two updates. Parameters are copied just before the next update,
     after anything that the training's loop does to them; buffers after the last one, because the
     next step's forward pass changes them.
+
+    Attributes:
+        waiting: the copies that `prepare` has begun.
     """
 
     def __init__(self, weights: Sequence[TorchWeight], steps: OptimizerSteps) -> None:
         self._buffers = [weight for weight in weights if weight.statistic]
         self._steps = steps
         self._takers: list[tuple[Schedule, Take]] = []
-        self._waiting: list[tuple[Take, int]] = []
+        self.waiting: list[tuple[Take, int]] = []
         self._kept: list[torch.Tensor] = []
 
     def add(self, schedule: Schedule, take: Take) -> None:
@@ -40,14 +43,14 @@ class BetweenCalls:
             schedule.count(self._steps.trainers)
             copy = schedule.updated(self._steps.made)
             if copy is not None:
-                self._waiting.append((take, copy))
-        if self._waiting:
+                self.waiting.append((take, copy))
+        if self.waiting:
             with torch.no_grad():
                 self._kept = [local_of(each.value().detach()).clone() for each in self._buffers]
 
     def take(self) -> None:
         """Before an update: takes the copies that `prepare` has begun."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         if not waiting:
             return
         kept, self._kept = self._kept, []
@@ -69,7 +72,7 @@ class BetweenCalls:
 
     def end(self) -> None:
         """At a call: says how many updates there were since the last one."""
-        self._waiting, self._kept = [], []
+        self.waiting, self._kept = [], []
         for schedule, _ in self._takers:
             schedule.made = 0 if schedule.sees_all else self._steps.made
 

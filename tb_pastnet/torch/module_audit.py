@@ -28,7 +28,7 @@ from tb_pastnet.record.audit.optimizer_facts import (
 from tb_pastnet.record.device_array import has_memory
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.torch.module_tensors import local_of
-from tb_pastnet.torch.module_weights import TorchWeight, array_of
+from tb_pastnet.torch.module_weights import Homes, TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, parameters_of, rate_of
 
 _BETAS = ("momentum", "alpha", "rho")
@@ -61,6 +61,7 @@ class ModuleAudit(ArrayAudit):
     ) -> None:
         weights = [weight for weight in weights if not weight.entry.computed]
         super().__init__(weights, ModuleCauses(steps))
+        self._homes = Homes(self.weights)
         self._parameters: list[torch.Tensor] = []
         self._flags: dict[int, bool] = {}
         self._statistics = {each.layer: each.entry.owner for each in weights if each.statistic}
@@ -86,14 +87,18 @@ class ModuleAudit(ArrayAudit):
 
     def trainable(self) -> list[bool]:
         """See `AuditSource`. Looks up the parameters again."""
-        self._parameters = [weight.variable.stored for weight in self.weights]
+        self._parameters = self._homes.stored()
         self._flags = {id(each): each.requires_grad for each in self._parameters}
-        return super().trainable()
+        return self._homes.trainable()
 
     def changed(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether a flag of what an optimizer trains isn't as `trainable` last saw it."""
-        own = ((self._flags.get(id(each)), each) for each in parameters_of(optimizer))
-        return any(flag not in (None, each.requires_grad) for flag, each in own)
+        flags = self._flags
+        for group in optimizer.param_groups:
+            for each in group["params"]:
+                if flags.get(id(each), each.requires_grad) != each.requires_grad:
+                    return True
+        return False
 
 
 def _is_frozen(layer: torch.nn.Module) -> bool:
@@ -114,7 +119,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
         # Held in part: their optimizer keeps updating them, and only other writes count.
         self._partly: dict[str, Any] = {}
         self._partly_by_id: dict[int, Any] | None = None
-        steps.listen(self._around_step)
+        self._listens = False
 
     def held_by(self, held: Held) -> str:
         """See `OptimizerCauses`."""
@@ -141,7 +146,13 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
         positions = torch.from_numpy(held.worst(channels, SAMPLE))
         return bool(gradient.reshape(-1)[positions.to(gradient.device)].any())
 
-    def _around_step(self, optimizer: torch.optim.Optimizer, made: bool) -> None:
+    def _before_step(self, optimizer: torch.optim.Optimizer) -> None:
+        self._look_around(optimizer, made=False)
+
+    def _after_step(self, optimizer: torch.optim.Optimizer) -> None:
+        self._look_around(optimizer, made=True)
+
+    def _look_around(self, optimizer: torch.optim.Optimizer, *, made: bool) -> None:
         if self._partly_by_id is None:
             partly = self._partly.values()
             self._partly_by_id = {id(held.weight.entry.stored): held for held in partly}
@@ -178,6 +189,9 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
             self._partly.pop(held.name, None)
             self._steps.held[held.name] = held.weight
         else:
+            if not self._listens:
+                self._listens = True
+                self._steps.listen(self._before_step, self._after_step)
             self._partly[held.name] = held
         self._partly_by_id = None
         self._look(held)

@@ -20,7 +20,8 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.device_array import has_memory
 
 _WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")
-_PLAIN = (nn.Parameter, torch.Tensor)
+PLAIN = (nn.Parameter, torch.Tensor)
+"""Classes of tensors that are what they seem."""
 _OF_MODULES = frozenset(vars(nn.Module()))
 _PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 _MADE = ("torch.nn.utils.parametrize", "torch.distributed")
@@ -256,7 +257,7 @@ def local_of(tensor: Any) -> Any:
 
 def is_spread(tensor: Any) -> bool:
     """Whether it is a DTensor: FSDP2 and tensor parallelism spread parameters as such."""
-    return type(tensor) not in _PLAIN and hasattr(tensor, "to_local")
+    return type(tensor) not in PLAIN and hasattr(tensor, "to_local")
 
 
 def is_mask(parametrization: nn.Module) -> bool:

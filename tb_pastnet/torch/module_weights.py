@@ -79,6 +79,37 @@ class TorchWeight(Weight):
         return self.statistic or self.entry.trained()
 
 
+class Homes:
+    """Where torch has the tensors of some weights: quick to look up, at each record or step."""
+
+    def __init__(self, weights: Iterable[TorchWeight]) -> None:
+        self._all: list[tuple[dict[str, Any], str, TorchWeight]] = []
+        for weight in weights:
+            owner = weight.entry.owner
+            tensors: dict[str, Any] = owner._buffers if weight.statistic else owner._parameters
+            self._all.append((tensors, weight.entry.key, weight))
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], str, TorchWeight]]:
+        """Of each the dictionary, which has nothing by this key if torch computes the weight."""
+        return iter(self._all)
+
+    def stored(self) -> list[torch.Tensor]:
+        """Of each weight the stored tensor: see `ModuleTensor`."""
+        return [
+            weight.entry.stored if (tensor := tensors.get(key)) is None else tensor
+            for tensors, key, weight in self._all
+        ]
+
+    def trainable(self) -> list[bool]:
+        """Of each weight whether the framework's flags let it change, or it follows."""
+        return [
+            weight.text.follows
+            or weight.statistic
+            or (weight.trainable() if (own := tensors.get(key)) is None else own.requires_grad)
+            for tensors, key, weight in self._all
+        ]
+
+
 def array_of(tensor: torch.Tensor) -> Array:
     """See `values_in`; raises InvalidArgument if the memory of the tensor was freed."""
     check_memory(local_of(tensor))

@@ -18,11 +18,14 @@ from torch.optim.optimizer import (
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.audit.causes import MOST_UPDATES
-from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.overhead_timer import OverheadTimer
 from tb_pastnet.torch.module_weights import TorchWeight
 
 Group = Mapping[str, Any]
-Listener = Callable[[Optimizer, bool], None]
+Listener = Callable[[Optimizer], None]
+Weak = tuple[weakref.ref[Any], Callable[[Any, Optimizer], None]]
+"""A bound method, its object kept weakly: `WeakMethod` takes longer, and steps are many."""
 
 
 @dataclass
@@ -47,6 +50,7 @@ class OptimizerSteps:
         with_gradient: the number of updates in which they had one.
         made: updates since it was last set to 0.
         most: `overdue` is called after each update beyond these.
+        timer: counts what is done here as recording overhead.
     """
 
     def __init__(
@@ -54,28 +58,34 @@ class OptimizerSteps:
     ) -> None:
         self._weights = weights
         self._failures = failures
+        self.timer: OverheadTimer | None = None
         # Those that exist; the last is the one that made the latest step.
         self._trainers = weakref.WeakKeyDictionary({each: Steps() for each in given})
+        self._latest: tuple[weakref.ref[Optimizer], Steps] | None = None
         self.stepped = self.working = self._captured = False
         # For others, such as wrappers, it isn't certain that the hook is called.
         self._awaited = any(getattr(type(each).step, "hooked", False) for each in given)
         self.held: dict[str, TorchWeight] = {}
         self.with_gradient: Counter[str] = Counter()
-        self._listeners: list[weakref.WeakMethod[Listener]] = []
+        self._before: list[Weak] = []
+        self._after: list[Weak] = []
+        # Only these builds capture graphs. To ask for a device would hurt a later fork.
+        self._may_capture = torch.backends.cuda.is_built()
         self.made, self.most = 0, math.inf
         self._overdue: Callable[[], Callable[[], None] | None] = lambda: None
         handles = [
-            register_optimizer_step_pre_hook(_weakly(self._begin)),
-            register_optimizer_step_post_hook(_weakly(self._notice)),
+            register_optimizer_step_pre_hook(_hook(self._begin)),
+            register_optimizer_step_post_hook(_hook(self._notice)),
         ]
         self.close = weakref.finalize(self, _remove, handles)
 
-    def listen(self, method: Listener) -> None:
-        """Calls a bound method, kept weakly, around each step: False before it, True after it.
+    def listen(self, before: Listener | None = None, after: Listener | None = None) -> None:
+        """Calls bound methods, kept weakly, before each step and after it.
 
-        It may only look at the optimizer's own weights: there may be an optimizer for each weight.
+        They may only look at the optimizer's own weights: each weight may have its own.
         """
-        self._listeners.append(weakref.WeakMethod(method))
+        self._before += _weak(before)
+        self._after += _weak(after)
 
     def expect(self, most: float, method: Callable[[], None]) -> None:
         """Calls a bound method, kept weakly, after each update beyond `most`."""
@@ -114,18 +124,29 @@ class OptimizerSteps:
         pairs = ((weight.name, members.get(id(weight.entry.stored))) for weight in weights)
         return {name: member for name, member in pairs if member is not None}
 
-    def latest_rate(self, member: tuple[Optimizer, Group, Steps]) -> float:
-        """The learning rate of a group in the latest update: a scheduler may have set the next."""
-        optimizer, group, steps = member
-        number = [id(each) for each in optimizer.param_groups].index(id(group))
+    def key(self) -> list[tuple[int, ...]]:
+        """Another one if `all` may return something else: quick, read at each record."""
+        return [
+            (id(group), *map(id, group["params"]))
+            for optimizer in list(self._trainers)
+            for group in optimizer.param_groups
+        ]
+
+    def latest_rate(self, group: Group, steps: Steps, number: int) -> float:
+        """The learning rate of a group in the latest update: a scheduler may have set the next.
+
+        Args:
+            group: of an optimizer.
+            steps: of that optimizer.
+            number: of the group in it.
+        """
         if self._captured or not steps.rates or number >= len(steps.rates[-1]):
             return rate_of(group)
         return steps.rates[-1][number]
 
-    @noted("Could not look at held weights before a step")
     def _begin(self, optimizer: Optimizer) -> None:
-        if not self._in_graph():
-            self._tell(optimizer, made=False)
+        if not (self._may_capture and self._in_graph()):
+            _tell(self._before, optimizer)
 
     def _in_graph(self) -> bool:
         """Whether a step was captured. Reading a weight meanwhile would end the user's capture."""
@@ -133,31 +154,38 @@ class OptimizerSteps:
             self._captured, self._awaited, self.working = True, False, False
         return self._captured
 
-    def _tell(self, optimizer: Optimizer, *, made: bool) -> None:
-        for reference in self._listeners:
-            listen = reference()
-            if listen is not None:
-                listen(optimizer, made)
-
-    @noted("Could not follow a step of an optimizer")
     def _notice(self, optimizer: Optimizer) -> None:
-        if self._in_graph():
+        if self._may_capture and self._in_graph():
             return
-        self._tell(optimizer, made=True)
-        steps = self._trainers.pop(optimizer, None)
+        _tell(self._after, optimizer)
+        latest = self._latest
+        steps = latest[1] if latest and latest[0]() is optimizer else self._find(optimizer)
         if steps is None:
-            if not self._trains(optimizer):
-                return
-            steps = Steps()
-        self._trainers[optimizer] = steps
+            return
         steps.count += 1
-        steps.rates.append([rate_of(group) for group in optimizer.param_groups])
+        groups = optimizer.param_groups
+        steps.rates.append([g["lr"] if type(g.get("lr")) is float else rate_of(g) for g in groups])
         self.stepped = self.working = True
         self.made += 1
         if self.made > self.most and (overdue := self._overdue()) is not None:
             overdue()
-        own = parameters_of(optimizer) if self.held else ()
+        if self.held:
+            self._note_gradients(optimizer)
+
+    def _find(self, optimizer: Optimizer) -> Steps | None:
+        """The steps of an optimizer, which now makes the latest; None if it trains no weight."""
+        steps = self._trainers.pop(optimizer, None)
+        if steps is None:
+            if not self._trains(optimizer):
+                return None
+            steps = Steps()
+        self._trainers[optimizer] = steps
+        self._latest = weakref.ref(optimizer), steps
+        return steps
+
+    def _note_gradients(self, optimizer: Optimizer) -> None:
         # Those that train again may have one.
+        own = parameters_of(optimizer)
         left = {id(each) for each in own if not each.requires_grad and each.grad is not None}
         if left:
             stored = ((name, weight.entry.stored) for name, weight in self.held.items())
@@ -168,17 +196,45 @@ class OptimizerSteps:
         return any(id(weight.entry.stored) in own for weight in self._weights)
 
 
-def _weakly(method: Any) -> Callable[..., None]:
-    """A hook that calls a method as long as its object exists; compilers don't trace into it."""
-    reference = weakref.WeakMethod(method)
+def _weak(method: Listener | None) -> list[Weak]:
+    bound: Any = method
+    return [] if method is None else [(weakref.ref(bound.__self__), bound.__func__)]
+
+
+def _tell(listeners: Iterable[Weak], optimizer: Optimizer) -> None:
+    for reference, listen in listeners:
+        owner = reference()
+        if owner is not None:
+            listen(owner, optimizer)
+
+
+def _hook(method: Any) -> Callable[..., None]:
+    """A hook that calls a method as long as its object exists, and never raises."""
+    reference, follow = weakref.ref(method.__self__), method.__func__
+
+    def call(optimizer: Optimizer) -> None:
+        steps = reference()
+        if steps is None:
+            return
+        timer = steps.timer
+        begun = 0.0 if timer is None else timer.clock()
+        try:
+            follow(steps, optimizer)
+        except Exception as error:
+            steps._failures.add("Could not follow a step of an optimizer", error)
+        if timer is not None:
+            timer.passed(begun)
+
+    # Compilers don't trace into it. Otherwise that would take longer than the hook itself.
+    disabled = torch.compiler.disable(call)
 
     def hook(optimizer: Optimizer, *_: object) -> None:
-        alive = reference()
-        if alive is not None:
-            alive(optimizer)
+        if torch.compiler.is_dynamo_compiling():
+            disabled(optimizer)
+        else:
+            call(optimizer)
 
-    disabled: Callable[..., None] = torch.compiler.disable(hook)
-    return disabled
+    return hook
 
 
 def _remove(handles: Iterable[Any]) -> None:

@@ -27,17 +27,18 @@ class PrunedMasks(MaskRegistry):
         entries = [weight.entry for weight in weights if not weight.statistic]
         # The place of each mask: it is read at each step.
         self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
-        # With the masks: a later one can't get the id of one that is gone.
-        self._seen: list[tuple[Any, int]] = [(None, declared.version)]
+        self._seen: list[int] = [declared.version]
+        # They are kept: a later one can't get the id of one that is gone.
+        self._masked: list[Any] = []
         self._packed: list[bytes] = []
 
     def table(self) -> MaskTable:
         """The current ones: `version` grows if a mask is another one, or was written."""
-        seen = [(mask, mask._version) for mask in self._masks()]
-        seen.append((None, self._declared.version))
-        if _ids(seen) != _ids(self._seen):
+        masks = self._masks()
+        seen = [self._declared.version, *[mask._version for mask in masks], *map(id, masks)]
+        if seen != self._seen:
             self.version += 1
-        self._seen = seen
+        self._masked, self._seen = masks, seen
         return self._table
 
     def settle(self) -> None:
@@ -53,16 +54,12 @@ class PrunedMasks(MaskRegistry):
             for name, owner, entry in self._places
             if name in owner._buffers or "parametrizations" in owner._modules
         ]
-        return [mask for mask in masks if mask is not None]
+        return [mask for mask in masks if mask is not None] if masks else masks
 
     def of(self, variable: ModuleTensor) -> Any:
         """See `MaskRegistry`."""
         declared = self._declared.storage_of(variable)
         return declared if variable.mask is None else _Pruned(variable.mask, declared)
-
-
-def _ids(seen: Sequence[tuple[Any, int]]) -> list[tuple[int, int]]:
-    return [(id(mask), version) for mask, version in seen]
 
 
 class _Pruned:

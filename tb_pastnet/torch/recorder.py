@@ -158,7 +158,8 @@ class Recorder(Recording):
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         wishes = None, on_violation, log, exit_timeout
         super().__init__(logdir, source, schedule, tracker, failures, *wishes)
-        self._steps.listen(self._see_before)
+        self._steps.timer = schedule.timer
+        self._steps.listen(before=self._see_before)
         self._between = BetweenCalls(recorded.weights, self._steps)
         self._between.add(schedule, self._copy)
         if self._spread is not None:
@@ -195,16 +196,21 @@ class Recorder(Recording):
             for name, mask in self._names.keyed(spelled(masks), argument).items()
         }
 
-    @metered("Could not look at held weights")
-    def _see_before(self, optimizer: torch.optim.Optimizer, made: bool) -> None:
-        # Weights frozen since the last record, as long as they haven't moved.
-        if not made:
-            self._between.take()
-        if self._spread is not None and not made:
-            self._spread.observe()
-        elif self._flags is None or made or self._idle:
+    def _see_before(self, optimizer: torch.optim.Optimizer) -> None:
+        if self._between.waiting or self._spread is not None:
+            self._look_before()
+        elif self._flags is None or self._idle:
             return
-        elif not self._steps.stepped or self._flags.changed(optimizer):
+        # Weights frozen since the last record, as long as they haven't moved.
+        elif self._flags.changed(optimizer) if self._steps.stepped else self._tracker.flags_changed:
+            self._look_before()
+
+    @metered("Could not look at held weights")
+    def _look_before(self) -> None:
+        self._between.take()
+        if self._spread is not None:
+            self._spread.observe()
+        elif self._flags is not None and not self._idle:
             self._observe(quick=True)
 
     @noted("Could not copy the past values")
@@ -212,6 +218,17 @@ class Recorder(Recording):
         # Called after each step that no call of `record` followed.
         if not self._closed:
             self._between.prepare()
+
+    def _passed(self, step: int) -> bool:
+        """See `Recording`."""
+        steps, between = self._steps, self._between
+        if not steps.stepped or between.waiting or self._spread is not None:
+            return False
+        # Where hooks work, one of them looks at flags before the next update.
+        passed = super()._passed(step, flags=not steps.working)
+        if passed:
+            steps.stepped, steps.made = False, 0
+        return passed
 
     def follow(self, step: int) -> None:
         """See `Recording`. Calls without an update, as when GradScaler skips one, don't count."""

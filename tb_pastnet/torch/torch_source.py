@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 
-from tb_pastnet.record.source import ArraySource, Floats
+from tb_pastnet.record.source import STACK_ELEMENTS, ArraySource, Floats
 from tb_pastnet.record.weight import Array, Network
-from tb_pastnet.torch.module_tensors import local_of
-from tb_pastnet.torch.module_weights import TorchWeight, values_in
-from tb_pastnet.torch.optimizer_steps import OptimizerSteps
+from tb_pastnet.torch.module_tensors import PLAIN, local_of
+from tb_pastnet.torch.module_weights import Homes, TorchWeight, values_in
+from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps
 
 UNKNOWN = float("nan")
+
+_data_address = getattr(torch._C, "_data_address", None)
+"""Of a storage: `data_ptr` would copy a tensor that shares its memory until it is written."""
+
+_LOCATED = PLAIN if _data_address is not None else ()
+"""Classes of tensors that are measured where they are."""
+
+
+_Rated = tuple[Group, Steps, int]
+"""What `OptimizerSteps.latest_rate` takes."""
 
 
 class TensorSource(ArraySource):
@@ -32,12 +44,59 @@ class TensorSource(ArraySource):
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`. Raises InvalidArgument if the model has lost a module with a weight."""
         # Quicker than looking up all modules, which may also have got a wrapper.
-        if any(modules.get(name) is not child for modules, name, child in self._modules):
+        if [1 for modules, name, child in self._modules if modules.get(name) is not child]:
             inside = set(map(id, self._model.modules()))
             for entry in self._entries:
                 if id(entry.owner) not in inside:
                     raise entry.changed("a module of the model", "one that was replaced or removed")
         return super().compare(number, replace=replace)
+
+    @cached_property
+    def _located(self) -> list[tuple[dict[str, Any], str, TorchWeight, int]]:
+        """Where torch has the weights that are measured together, and their elements."""
+        return [
+            (tensors, key, weight, weight.axis.channels * weight.axis.elements)
+            for tensors, key, weight in Homes(self._together)
+        ]
+
+    def _locate(self) -> tuple[list[int], object]:
+        """See `ArraySource`: where torch has them, if these are plain parameters in memory."""
+        addresses: list[int] = []
+        elsewhere: list[int] = []
+        for number, (tensors, key, weight, size) in enumerate(self._located):
+            tensor = tensors.get(key)
+            if (
+                type(tensor) in _LOCATED
+                and tensor.dtype is torch.float32
+                and tensor.is_cpu
+                and tensor.is_contiguous()
+                and not tensor.is_neg()
+                and tensor.shape == weight.text.shape
+                and tensor.untyped_storage().nbytes() >= 4 * (tensor.storage_offset() + size)
+                and weight.stand_in is None
+            ):
+                addresses.append(_data_address(tensor) + 4 * tensor.storage_offset())
+            else:
+                addresses.append(0)
+                elsewhere.append(number)
+        return addresses, self._fetch(elsewhere, addresses) if elsewhere else None
+
+    def _fetch(self, numbers: Iterable[int], addresses: list[int]) -> list[Array]:
+        """Reads weights that aren't where they can be measured; returns what holds them."""
+        stacks: dict[tuple[int, ...], list[int]] = {}
+        for number in numbers:
+            *_, weight, size = self._located[number]
+            key = weight.shape if size <= STACK_ELEMENTS else (-1, number)
+            stacks.setdefault(key, []).append(number)
+        arrays = []
+        for own in stacks.values():
+            tensors = [self._located[number][2].value() for number in own]
+            array = np.ascontiguousarray(values_in(_stacked(tensors)), np.float32)
+            begin: int = array.__array_interface__["data"][0]
+            for place, number in enumerate(own):
+                addresses[number] = begin + array.nbytes // len(own) * place
+            arrays.append(array)
+        return arrays
 
     def _read(self) -> list[Array]:
         stacks = [values_in(_stacked([each.value() for each in own])) for own in self._stacks]
@@ -52,18 +111,28 @@ class TorchSource(TensorSource):
     def __init__(self, network: Network[TorchWeight], steps: OptimizerSteps) -> None:
         super().__init__(network, *process_and_count())
         self._weights = network.weights
+        self._homes = Homes(self._weights)
         self._steps = steps
         # The weights of each group, one of which gives the rate.
         self._groups: list[list[TorchWeight]] = []
+        # What is kept of optimizers as long as they and the weights are the same.
+        self._key: Any = None
+        self._trained: list[_Rated] = []
+        self._of_groups: list[_Rated | None] = []
+
+    def trainable(self) -> list[bool]:
+        """See `Source`."""
+        return self._homes.trainable()
 
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, if it is the same."""
-        trained = self._steps.all(self._weights).values()
-        rates = set(map(self._steps.latest_rate, trained))
+        self._look_up()
+        rates = {self._steps.latest_rate(*each) for each in self._trained}
         return rates.pop() if len(rates) == 1 else UNKNOWN
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:
         """See `Source`: the groups of all optimizers, by their `name` if they have one."""
+        self._key = None
         members: dict[int, list[TorchWeight]] = {}
         names: dict[int, str] = {}
         trained = self._steps.all(self._weights)
@@ -81,12 +150,24 @@ class TorchSource(TensorSource):
 
     def group_rates(self) -> Sequence[float]:
         """See `Source`. Another optimizer may train a group's weights by now."""
-        firsts = [weights[0] for weights in self._groups]
-        trained = self._steps.all(firsts)
-        return [
-            self._steps.latest_rate(trained[weight.name]) if weight.name in trained else UNKNOWN
-            for weight in firsts
-        ]
+        if not self._groups:
+            return ()
+        self._look_up()
+        rate = self._steps.latest_rate
+        return [UNKNOWN if each is None else rate(*each) for each in self._of_groups]
+
+    def _look_up(self) -> None:
+        """Finds the optimizers' groups of the weights again, if they may be others."""
+        key = self._steps.key(), list(map(id, self._homes.stored()))
+        if key == self._key:
+            return
+        members = {}
+        for name, (optimizer, group, steps) in self._steps.all(self._weights).items():
+            number = [id(each) for each in optimizer.param_groups].index(id(group))
+            members[name] = group, steps, number
+        self._trained = list({id(each[0]): each for each in members.values()}.values())
+        self._of_groups = [members.get(weights[0].name) for weights in self._groups]
+        self._key = key
 
 
 def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

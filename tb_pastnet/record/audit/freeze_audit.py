@@ -233,6 +233,11 @@ class Audit:
             self._follow(masks, trainable)
             self._seen, self._trainable = seen, trainable
 
+    @property
+    def changed(self) -> bool:
+        """Whether `observe(quick=True)` has something to do."""
+        return self._seen != (self._source.quick_key(), version_of(self._masks(), self._own_masks))
+
     def check(self, step: int) -> list[Violation]:
         """Compares after an update: violations that are new, or moved since the last check."""
         self.observe()

@@ -1,0 +1,47 @@
+"""How numba compiles the kernels, and what one element adds to the statistics of its channel."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+LARGEST = np.finfo(np.float32).max
+_ZERO = np.float32(0)
+
+# Sums may be added in any order: several can be added at once. Nothing else is relaxed: NaN and
+# infinity stay distinct from numbers.
+MATHS = {"reassoc", "contract"}
+
+
+def compiled(signature: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Compiles code that releases the interpreter's lock, and caches it on disk if possible.
+
+    It does so at once for a signature, and without one for the arguments that are met.
+    """
+
+    def compile_now(function: Callable[..., Any]) -> Any:
+        options = {"nogil": True, "fastmath": MATHS, "error_model": "numpy"}
+        # Numba raises if neither the package's directory nor the user's can be written.
+        with contextlib.suppress(RuntimeError):
+            return numba.njit(signature, cache=True, **options)(function)
+        return numba.njit(signature, **options)(function)
+
+    return compile_now
+
+
+@numba.njit(inline="always")
+def compared(value: np.float32, past: np.float32) -> tuple[Any, ...]:  # pragma: no cover  compiled
+    """What one element adds: current, past, delta, bits of |delta|, changed, non-finite."""
+    finite, was_finite = abs(value) <= LARGEST, abs(past) <= LARGEST
+    # NaN that stays NaN has not changed.
+    changed = (value != past) & ((value == value) | (past == past))
+    delta = value - past if finite & was_finite else _ZERO
+    # The bits of magnitudes have the same order, and integers are quick to compare.
+    bits = np.float32(abs(delta)).view(np.int32)
+    counted = np.int32(changed), np.int32(not finite)
+    value, past = value if finite else _ZERO, past if was_finite else _ZERO
+    return np.float64(value), np.float64(past), np.float64(delta), bits, *counted
