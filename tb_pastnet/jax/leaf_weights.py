@@ -93,7 +93,7 @@ _PARTS_OF_ATTENTION = frozenset(("query", "key", "value", "out"))
 
 
 class LeafWeight(ArrayWeight):
-    """A leaf of the pytree that a step passes."""
+    """A leaf of the pytree that a step passes; `number` is its place there."""
 
     def __init__(
         self, tree: Tree, leaf: Leaf, axis: int | tuple[int, ...] | None, *, follows: bool
@@ -109,11 +109,11 @@ class LeafWeight(ArrayWeight):
             statistic=_is_statistic(leaf),
             follows=follows,
         )
-        self._tree, self._number = tree, leaf.number
+        self._tree, self.number = tree, leaf.number
 
     def fetch(self) -> None:
         """See `Weight`."""
-        self._tree.fetch(self._number)
+        self._tree.fetch(self.number)
 
 
 def network_of(

@@ -10,11 +10,13 @@ from typing import Any
 import jax
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.jax.leaf_source import LeafSource
 from tb_pastnet.jax.leaf_weights import AxisOverrides, network_of
 from tb_pastnet.jax.state_causes import StateCauses
 from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
-from tb_pastnet.record.array_recorder import ArrayRecorder, Rate, RatedSource
+from tb_pastnet.record.array_recorder import ArrayRecorder, Rate
+from tb_pastnet.record.call_guard import quickly
 from tb_pastnet.record.failures import noted
 from tb_pastnet.record.overhead_timer import OUTSIDE
 from tb_pastnet.record.recording import EXIT_TIMEOUT
@@ -118,7 +120,7 @@ class Recorder(ArrayRecorder):
             processes = jax.process_index(), jax.process_count()
             super().__init__(
                 logdir,
-                RatedSource(network, learning_rate, packages, *processes),
+                LeafSource(network, self._tree, learning_rate, packages, *processes),
                 schedule,
                 by_name(params, masks, "masks"),
                 by_name(params, kept, "kept"),
@@ -132,6 +134,10 @@ class Recorder(ArrayRecorder):
 
     # Each call passes the current weights: they can't be read later. What the methods of Recording
     # do is measured, but waiting for the step is training.
+    def _passed_with(self, step: int, *_: Any, **__: Any) -> bool:
+        return self.passed(step)
+
+    @quickly("_passed_with")
     @noted("Could not make a record")
     def record(  # type: ignore[override]
         self, step: int, params: Any, learning_rate: Any = None, opt_state: Any = None

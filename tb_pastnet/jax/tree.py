@@ -65,23 +65,24 @@ class Tree:
 
     def fetch(self, number: int) -> None:
         """Starts copying a leaf to this machine's memory, if it is elsewhere."""
-        fetch(self._leaf(number))
+        fetch(self.leaf(number))
 
     def read(self, number: int) -> Array:
         """The values of a leaf: a view if they are in this machine's memory.
 
         Raises InvalidArgument if the tree, or the leaf, isn't as it was at the beginning.
         """
-        value = self._leaf(number)
-        if _form(value) != self._forms[number]:
+        value, expected = self.leaf(number), self._forms[number]
+        if _form(value) != expected:
             raise InvalidArgument(
-                f"Could not read {name_of(self._paths[number])!r}: expected "
-                f"{self._forms[number]}, got {_form(value)}. Make a new Recorder where a network "
+                f"Could not read {name_of(self._paths[number])!r}: expected {_shown(expected)}, "
+                f"got {_shown(_form(value))}. Make a new Recorder where a network "
                 f"changes."
             )
         return values_of(value)
 
-    def _leaf(self, number: int) -> Any:
+    def leaf(self, number: int) -> Any:
+        """A leaf of the tree that the step passed."""
         if self._values is None:
             self._values = self._flat(self._params)
         return self._values[number]
@@ -183,8 +184,12 @@ def _nodes(root: Any, path: Sequence[Any]) -> list[Any]:
     return nodes
 
 
-def _form(value: Any) -> str:
-    return f"{getattr(value, 'dtype', type(value).__name__)}{list(np.shape(value))}"
+def _form(value: Any) -> tuple[Any, tuple[int, ...]]:
+    return getattr(value, "dtype", type(value).__name__), np.shape(value)
+
+
+def _shown(form: tuple[Any, tuple[int, ...]]) -> str:
+    return f"{form[0]}{list(form[1])}"
 
 
 def _changed(old: Sequence[Any], new: Sequence[Any]) -> str:

@@ -165,7 +165,7 @@ class PastNetCallback(CountingCallback):
         self._uncounted = 0
         if self.recorder is None:
             self._start_late()
-        else:
+        elif not self.recorder.passed(step):
             self.recorder.follow(step)
             if self.recorder.alerts.stops:
                 self._trained.stop_training = True

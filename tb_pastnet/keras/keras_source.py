@@ -21,7 +21,7 @@ from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.strategies import workers, writes
-from tb_pastnet.record.array_copies import ArrayCopies
+from tb_pastnet.record.array_copies import PIECE, ArrayCopies, NetworkCopies
 from tb_pastnet.record.source import PartedSource
 from tb_pastnet.record.weight import Array, Network
 
@@ -52,9 +52,9 @@ class KerasSource(PartedSource):
         self._fused = fused
         self._read = reading(fused, self._beside)
         self._values: list[Array] | None = None
-        self._copies: dict[int, list[ArrayCopies | TensorCopies]] = {}
+        self._copies: dict[int, list[NetworkCopies | ArrayCopies | TensorCopies]] = {}
         for number in range(copies):
-            parts: list[ArrayCopies | TensorCopies] = []
+            parts: list[NetworkCopies | ArrayCopies | TensorCopies] = []
             if fused:
                 parts.append(fused_copies(fused, self._look))
             if rest:
@@ -136,12 +136,26 @@ def fitting(every: Sequence[Stack]) -> list[Stack]:
     return [stack for stack, place in zip(fitted, places, strict=True) if "CPU" in str(place)]
 
 
-def fused_copies(fitted: Sequence[Stack], read: Callable[[], list[Any]]) -> ArrayCopies:
-    """Past copies of stacks that numba measures."""
-    from tb_pastnet.core import kernels
+def fused_copies(
+    fitted: Sequence[Stack], read: Callable[[], list[Any]]
+) -> NetworkCopies | ArrayCopies:
+    """Past copies of stacks that numba measures: together, or large ones by several threads."""
+    if any(stack.axis.channels * stack.axis.elements >= 2 * PIECE for stack in fitted):
+        from tb_pastnet.core import kernels
 
-    axes = [(stack.axis, len(stack.members)) for stack in fitted]
-    return ArrayCopies(axes, read, kernels)
+        return ArrayCopies([(stack.axis, len(stack.members)) for stack in fitted], read, kernels)
+    from tb_pastnet.core import network_kernel
+
+    def locate() -> tuple[list[int], object]:
+        arrays = read()
+        return [
+            array.__array_interface__["data"][0] + array.nbytes // len(stack.members) * place
+            for array, stack in zip(arrays, fitted, strict=True)
+            for place in range(len(stack.members))
+        ], arrays
+
+    axes = [stack.axis for stack in fitted for _ in stack.members]
+    return NetworkCopies(axes, locate, network_kernel)
 
 
 def reading(fitted: Sequence[Stack], rate: LearningRate) -> Callable[[], list[Any]]:

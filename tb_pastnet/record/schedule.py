@@ -287,8 +287,9 @@ class Schedule:
 
     def _is_due(self, previous: int, step: int) -> bool:
         """Whether a record is due at a step that follows another."""
-        besides = any(previous < at <= step for at in (self._first, self._end))
-        return besides or step // self.every > previous // self.every
+        every = self.every
+        besides = previous < self._first <= step or previous < self._end <= step
+        return besides or step // every > previous // every
 
     def _affords(self, step: int) -> bool:
         """Whether the record due at a step is made. A repeated call returns the same."""

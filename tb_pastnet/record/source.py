@@ -27,6 +27,10 @@ from tb_pastnet.record.weight import Array, Network, Weight
 STACK_ELEMENTS = 1 << 16
 """Weights up to this size are measured with others of their shape: a call costs more than they."""
 
+# What isn't measured here has no data; masks are handled elsewhere.
+_BESIDE = np.full((len(STATISTICS) - VALUE_ROWS, 1), np.nan, np.float32)
+_BESIDE[[KEPT - VALUE_ROWS, TRAINABLE - VALUE_ROWS]] = 1
+
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
 
@@ -118,6 +122,7 @@ class PartedSource(Source):
         # The place of each weight among those of the parts, and of each of its channels.
         self._places = np.argsort(members)
         self._order = np.concatenate([spans[place] for place in self._places])
+        self._in_order = bool((np.diff(self._order) == 1).all())
 
     def past(self, number: int) -> Sequence[Any]:
         """See `Source`. Later copies leave them as they are."""
@@ -129,11 +134,11 @@ class PartedSource(Source):
         parts = [part.compare(replace=replace) for part in self._copies[number]]
         stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         result = np.empty((len(STATISTICS), len(self._order)), stacked.dtype)
-        # With mode "clip", NumPy writes in place.
-        np.take(stacked, self._order, axis=1, out=result[:VALUE_ROWS], mode="clip")
-        # What isn't measured here has no data.
-        result[VALUE_ROWS:] = np.nan
-        result[[KEPT, TRAINABLE]] = 1
+        if self._in_order:
+            result[:VALUE_ROWS] = stacked
+        else:  # with mode "clip", NumPy writes in place
+            np.take(stacked, self._order, axis=1, out=result[:VALUE_ROWS], mode="clip")
+        result[VALUE_ROWS:] = _BESIDE
         return result
 
 
