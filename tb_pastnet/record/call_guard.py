@@ -15,30 +15,29 @@ WAIT_SECONDS = 1.0
 
 
 class CallGuard:
-    """Lets one call in at a time."""
+    """Lets one call in at a time.
+
+    Attributes:
+        thread: the one whose call is in, 0 if none is.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._thread = 0
+        self.thread = 0
 
     def enter(self) -> bool:
         """Whether the call may begin; it doesn't while this thread, or another, is in one."""
         me = threading.get_ident()
         # The thread's own stack can't continue before this returns.
-        wait = 0.0 if self._thread == me else WAIT_SECONDS
+        wait = 0.0 if self.thread == me else WAIT_SECONDS
         if not (self._lock.acquire(blocking=False) or (wait and self._lock.acquire(timeout=wait))):
             return False
-        self._thread = me
+        self.thread = me
         return True
-
-    @property
-    def taken(self) -> bool:
-        """Whether a call is in."""
-        return self._thread != 0
 
     def leave(self) -> None:
         """The call has ended."""
-        self._thread = 0
+        self.thread = 0
         self._lock.release()
 
     @contextmanager

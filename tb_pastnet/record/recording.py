@@ -157,7 +157,9 @@ class Recording:
             flags: whether to look at what is held, too.
         """
         begun = self._timer.clock()
-        if not (type(step) is int and self._begun) or self._idle or self._guard.taken:
+        # The last is `_idle`, without a call: this runs at each step.
+        ready = type(step) is int and self._begun and not self._guard.thread
+        if not ready or self._closed or fork_aware_pid() != self._pid:
             return False
         if not (self._tracker.unchanged(flags=flags) and self._schedule.passes(step)):
             return False

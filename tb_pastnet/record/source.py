@@ -152,7 +152,6 @@ class ArraySource(PartedSource):
 
     def __init__(self, network: Network[Weight], process: int = 0, processes: int = 1) -> None:
         super().__init__(network, process, processes)
-        self._kernels = numba_kernels("NumPy") or plain_kernels
         self._kernel = numba_kernels("NumPy", "network_kernel")
         stacks: dict[Any, list[int]] = {}
         together: list[int] = []
@@ -194,7 +193,7 @@ class ArraySource(PartedSource):
             parts.append(NetworkCopies(axes, self._locate, self._kernel))
         if self._stacks:
             sizes = [(stack[0].axis, len(stack)) for stack in self._stacks]
-            parts.append(ArrayCopies(sizes, self._read, self._kernels))
+            parts.append(ArrayCopies(sizes, self._read, numba_kernels("NumPy") or plain_kernels))
         if self._rest:
             parts.append(PlainCopies(self._rest))
         return parts

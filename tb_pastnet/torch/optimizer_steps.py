@@ -145,8 +145,12 @@ class OptimizerSteps:
         return steps.rates[-1][number]
 
     def _begin(self, optimizer: Optimizer) -> None:
-        if not (self._may_capture and self._in_graph()):
-            _tell(self._before, optimizer)
+        if self._may_capture and self._in_graph():
+            return
+        for reference, listen in self._before:
+            owner = reference()
+            if owner is not None:
+                listen(owner, optimizer)
 
     def _in_graph(self) -> bool:
         """Whether a step was captured. Reading a weight meanwhile would end the user's capture."""
@@ -157,7 +161,10 @@ class OptimizerSteps:
     def _notice(self, optimizer: Optimizer) -> None:
         if self._may_capture and self._in_graph():
             return
-        _tell(self._after, optimizer)
+        for reference, listen in self._after:
+            owner = reference()
+            if owner is not None:
+                listen(owner, optimizer)
         latest = self._latest
         steps = latest[1] if latest and latest[0]() is optimizer else self._find(optimizer)
         if steps is None:
@@ -201,18 +208,16 @@ def _weak(method: Listener | None) -> list[Weak]:
     return [] if method is None else [(weakref.ref(bound.__self__), bound.__func__)]
 
 
-def _tell(listeners: Iterable[Weak], optimizer: Optimizer) -> None:
-    for reference, listen in listeners:
-        owner = reference()
-        if owner is not None:
-            listen(owner, optimizer)
-
-
 def _hook(method: Any) -> Callable[..., None]:
     """A hook that calls a method as long as its object exists, and never raises."""
     reference, follow = weakref.ref(method.__self__), method.__func__
+    is_compiling = torch.compiler.is_dynamo_compiling
 
-    def call(optimizer: Optimizer) -> None:
+    def hook(optimizer: Optimizer, *_: object) -> None:
+        # Compilers don't trace into it. Otherwise that would take longer than the hook itself.
+        if is_compiling():
+            disabled(optimizer)
+            return
         steps = reference()
         if steps is None:
             return
@@ -225,15 +230,7 @@ def _hook(method: Any) -> Callable[..., None]:
         if timer is not None:
             timer.passed(begun)
 
-    # Compilers don't trace into it. Otherwise that would take longer than the hook itself.
-    disabled = torch.compiler.disable(call)
-
-    def hook(optimizer: Optimizer, *_: object) -> None:
-        if torch.compiler.is_dynamo_compiling():
-            disabled(optimizer)
-        else:
-            call(optimizer)
-
+    disabled = torch.compiler.disable(hook)
     return hook
 
 

@@ -35,7 +35,10 @@ class PrunedMasks(MaskRegistry):
     def table(self) -> MaskTable:
         """The current ones: `version` grows if a mask is another one, or was written."""
         masks = self._masks()
-        seen = [self._declared.version, *[mask._version for mask in masks], *map(id, masks)]
+        seen = [self._declared.version]
+        if masks:
+            seen += [mask._version for mask in masks]
+            seen += map(id, masks)
         if seen != self._seen:
             self.version += 1
         self._masked, self._seen = masks, seen

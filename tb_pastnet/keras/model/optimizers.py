@@ -11,6 +11,8 @@ from tb_pastnet.keras.types import Model, Variable
 
 Optimizer = keras.optimizers.Optimizer
 
+_NONE_IN = {type(None), bool, int, float, str}
+
 
 def optimizers_of(model: Model) -> list[Any]:
     """Those of `named_optimizers`."""
@@ -25,7 +27,9 @@ def named_optimizers(model: Model) -> dict[str, Any]:
     """
     own = {"optimizer": getattr(model, "optimizer", None), **getattr(model, "__dict__", {})}
     found: dict[int, tuple[str, Any]] = {}
-    for name, value in own.items():
+    # A record of each step looks for them, and most attributes are numbers and names.
+    values = [(name, value) for name, value in own.items() if type(value) not in _NONE_IN]
+    for name, value in values:
         for each, key in _optimizers_in(value):
             found.setdefault(id(each), (name + key, each))
     return dict(found.values())
@@ -54,7 +58,7 @@ def trains(optimizer: keras.optimizers.Optimizer, variable: Variable) -> bool:
 
 
 def _optimizers_in(value: object) -> list[tuple[Any, str]]:
-    """Each with what follows the name of the attribute; a record of each step looks for them."""
+    """Each with what follows the name of the attribute."""
     if isinstance(value, Optimizer):
         return [(value, "")]
     if isinstance(value, list | tuple):

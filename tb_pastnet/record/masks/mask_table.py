@@ -136,7 +136,7 @@ class MaskTable:
     @property
     def version(self) -> int:
         """Different after each change."""
-        return self.registry.version
+        return self._contents.registry.version
 
     @property
     def masked(self) -> Mapping[str, Any]:

@@ -1,0 +1,60 @@
+"""What a record costs the training thread, counted: a timing would depend on the machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import tb_pastnet as pastnet
+
+PACKAGE = str(Path(pastnet.__file__).parent)
+
+torch = pytest.importorskip("torch", reason="its room is tested where torch is installed")
+
+
+class Calls:
+    """Calls of Python functions in the package, on this thread."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __enter__(self):
+        self.count = 0
+        sys.setprofile(self._see)
+
+    def __exit__(self, *error):
+        sys.setprofile(None)
+
+    def _see(self, frame, event, _):
+        self.count += event == "call" and frame.f_code.co_filename.startswith(PACKAGE)
+
+
+def counted(tmp_path, layers, every):
+    """Calls of each step after the twentieth: of the optimizer's step, and of `record`."""
+    model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(layers)])
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    calls, counts = Calls(), []
+    with pastnet.torch.Recorder(tmp_path, model, optimizer, every=every) as recorder:
+        for step in range(1, 60):
+            model(torch.ones(2, 4)).sum().backward()
+            with calls:
+                optimizer.step()
+                recorder.record(step)
+            optimizer.zero_grad()
+            counts.append(calls.count)
+    return counts[20:]
+
+
+@pytest.mark.parametrize("layers", [3, 100])
+def test_a_step_with_nothing_due_takes_few_calls(layers, tmp_path):
+    counts = counted(tmp_path, layers, every=20)
+    assert min(counts) == sorted(counts)[len(counts) // 2] <= 30
+
+
+@pytest.mark.parametrize(("layers", "most"), [(3, 190), (100, 190)])
+def test_a_record_takes_as_many_calls_for_any_number_of_weights(layers, most, tmp_path):
+    pytest.importorskip("numba", reason="without it, each shape is measured by itself")
+    counts = counted(tmp_path, layers, every=1)
+    assert sorted(counts)[len(counts) // 2] <= most
