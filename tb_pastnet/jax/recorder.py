@@ -135,7 +135,7 @@ class Recorder(ArrayRecorder):
     # Each call passes the current weights: they can't be read later. What the methods of Recording
     # do is measured, but waiting for the step is training.
     def _passed_with(self, step: int, *_: Any, **__: Any) -> bool:
-        return self.passed(step)
+        return self._passed(step)
 
     @quickly("_passed_with")
     @noted("Could not make a record")

@@ -165,8 +165,8 @@ class PastNetCallback(CountingCallback):
         self._uncounted = 0
         if self.recorder is None:
             self._start_late()
-        elif not self.recorder.passed(step):
-            self.recorder.follow(step)
+        else:
+            self.recorder.record(step)
             if self.recorder.alerts.stops:
                 self._trained.stop_training = True
 

@@ -139,7 +139,7 @@ class Recording:
         """Whether there is nothing to do, or another process does it."""
         return self._closed or not self._writes or fork_aware_pid() != self._pid
 
-    @quickly("passed")
+    @quickly("_passed")
     @metered("Could not make a record")
     def record(self, step: int) -> None:
         """Call this after each update: it makes a record when one is due.
@@ -149,7 +149,7 @@ class Recording:
         """
         self.follow(step)
 
-    def passed(self, step: int, *, flags: bool = True) -> bool:
+    def _passed(self, step: int, *, flags: bool = True) -> bool:
         """Moves to a step at which nothing is due, if nothing but its number has changed.
 
         Args:
