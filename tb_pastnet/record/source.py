@@ -169,8 +169,10 @@ class ArraySource(PartedSource):
                 key = axis.view, axis.axes, None if small else number
                 stacks.setdefault(key, []).append(number)
         weights = network.weights
-        self._together = [weights[number] for number in together]
-        self._stacks = [[weights[number] for number in stack] for stack in stacks.values()]
+        self._together: list[Any] = [weights[number] for number in together]
+        self._stacks: list[list[Any]] = [
+            [weights[number] for number in stack] for stack in stacks.values()
+        ]
         self._rest = [weights[number] for number in rest]
         self._arrange([*together, *chain.from_iterable(stacks.values()), *rest])
         self._copies: dict[int, list[Any]] = {}
@@ -188,7 +190,7 @@ class ArraySource(PartedSource):
 
     def _new_copies(self) -> list[Any]:
         parts: list[Any] = []
-        if self._together:
+        if self._together and self._kernel is not None:
             axes = [weight.axis for weight in self._together]
             parts.append(NetworkCopies(axes, self._locate, self._kernel))
         if self._stacks:

@@ -82,7 +82,7 @@ class TorchWeight(Weight):
 class Homes:
     """Where torch has the tensors of some weights: quick to look up, at each record or step."""
 
-    def __init__(self, weights: Iterable[TorchWeight]) -> None:
+    def __init__(self, weights: Iterable[Any]) -> None:
         self._all: list[tuple[dict[str, Any], str, TorchWeight]] = []
         for weight in weights:
             owner = weight.entry.owner

@@ -219,13 +219,13 @@ class Recorder(Recording):
         if not self._closed:
             self._between.prepare()
 
-    def _passed(self, step: int) -> bool:
+    def _passed(self, step: int, *, flags: bool = True) -> bool:
         """See `Recording`."""
         steps, between = self._steps, self._between
         if not steps.stepped or between.waiting or self._spread is not None:
             return False
         # Where hooks work, one of them looks at flags before the next update.
-        passed = super()._passed(step, flags=not steps.working)
+        passed = super()._passed(step, flags=flags and not steps.working)
         if passed:
             steps.stepped, steps.made = False, 0
         return passed

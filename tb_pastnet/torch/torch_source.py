@@ -17,7 +17,7 @@ from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps
 
 UNKNOWN = float("nan")
 
-_data_address = getattr(torch._C, "_data_address", None)
+_data_address: Any = getattr(torch._C, "_data_address", None)
 """Of a storage: `data_ptr` would copy a tensor that shares its memory until it is written."""
 
 _LOCATED = PLAIN if _data_address is not None else ()
@@ -64,7 +64,7 @@ class TensorSource(ArraySource):
         addresses: list[int] = []
         elsewhere: list[int] = []
         for number, (tensors, key, weight, size) in enumerate(self._located):
-            tensor = tensors.get(key)
+            tensor: Any = tensors.get(key)
             if (
                 type(tensor) in _LOCATED
                 and tensor.dtype is torch.float32
