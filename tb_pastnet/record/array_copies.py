@@ -139,7 +139,8 @@ class NetworkCopies:
         channels = [axis.channels for axis in axes]
         self._begins, self._firsts = np.cumsum([0, *sizes]), np.cumsum([0, *channels])
         places = zip(self._begins.tolist(), self._firsts.tolist(), layouts, strict=False)
-        self._sizes = np.array([(*place, *layout.sizes) for *place, layout in places if layout])
+        rows = [(*place, *layout.sizes) for *place, layout in places if layout]
+        self._sizes = np.array(rows, np.int64)
         self._past: Values = np.empty(self._begins[-1], np.float32)
         self.take()
 
@@ -168,7 +169,7 @@ class NetworkCopies:
                 past = self._past[slice(*self._begins[number : number + 2])]
                 values = np.empty_like(past)
                 # From its address, which may be in memory that is to be released at once.
-                size = np.array([[0, *self._sizes[number, 1:]]])
+                size = np.array([[0, *self._sizes[number, 1:]]], np.int64)
                 self._kernel.copy_network(places[number : number + 1], size, values)
                 both = values.reshape(axis.shape), past.reshape(axis.shape)
                 rows[:, own] = channel_statistics(*both, axis)[:VALUE_ROWS]

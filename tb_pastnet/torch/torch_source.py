@@ -63,6 +63,7 @@ class TensorSource(ArraySource):
         """See `ArraySource`: where torch has them, if these are plain parameters in memory."""
         addresses: list[int] = []
         elsewhere: list[int] = []
+        held: list[object] = []  # another thread may replace a parameter meanwhile
         for number, (tensors, key, weight, size) in enumerate(self._located):
             tensor: Any = tensors.get(key)
             if (
@@ -79,7 +80,8 @@ class TensorSource(ArraySource):
             else:
                 addresses.append(0)
                 elsewhere.append(number)
-        return addresses, self._fetch(elsewhere, addresses) if elsewhere else None
+            held.append(tensor)
+        return addresses, [held, self._fetch(elsewhere, addresses) if elsewhere else None]
 
     def _fetch(self, numbers: Iterable[int], addresses: list[int]) -> list[Array]:
         """Reads weights that aren't where they can be measured; returns what holds them."""

@@ -211,3 +211,48 @@ def test_a_rate_is_that_of_the_latest_update():
     assert source.group_rates() == [0.5, 0.125]
     optimizer.step()
     assert source.group_rates() == [0.25, 0.125]
+
+
+def _part_of(values):
+    whole = torch.zeros(values.numel() + 5)
+    whole[5:] = values.reshape(-1)
+    return whole[5:].view(values.shape)
+
+
+LYING = {
+    "as they were": lambda values: values.clone(),
+    "transposed": lambda values: values.t().contiguous().t(),
+    "part of a storage": _part_of,
+    "negative": lambda values: torch._neg_view(-values),
+    "copied when written": lambda values: torch._lazy_clone(values),
+    "one element for all": lambda values: values[:1, :1].expand(values.shape),
+    "halves": lambda values: values.half(),
+    "doubles": lambda values: values.double(),
+}
+
+
+@pytest.mark.parametrize("way", LYING)
+@pytest.mark.parametrize("replaced", [False, True])
+def test_values_count_however_they_lie_by_now(way, replaced):
+    layer = nn.Linear(7, 9)
+    source, before = source_of(layer), layer.weight.detach().clone().numpy()
+    changed = LYING[way](torch.randn(9, 7))
+    if replaced:
+        layer.weight = nn.Parameter(changed, requires_grad=False)
+    else:
+        layer.weight.data = changed
+    found = source.compare(0)[:, :9]
+    wanted = expected_rows(changed.double().resolve_neg().numpy(), before)
+    for statistic, values in wanted.items():
+        np.testing.assert_allclose(found[STATISTICS.index(statistic)], values, rtol=1e-6)
+
+
+def test_memory_that_was_freed_is_never_read():
+    layer = nn.Linear(7, 9)
+    source = source_of(layer)
+    layer.weight.untyped_storage().resize_(0)
+    with pytest.raises(InvalidArgument, match="a storage without them"):
+        source.compare(0)
+    layer.weight.untyped_storage().resize_(4 * 62)  # one element is missing
+    with pytest.raises(InvalidArgument, match="a storage without them"):
+        source.compare(0)
