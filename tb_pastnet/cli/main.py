@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import TextIO
 
@@ -74,7 +75,8 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
 
 def _drop(out: TextIO) -> None:
     """Forgets what is still to be printed: Python would complain about it when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    with suppress(OSError, AttributeError):  # it may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:

@@ -56,10 +56,13 @@ AROUND = {
     *("emptied", "unread_run", "run_alone", "runs_alone", "made"),
     *("named", "fresh", "kept", "_put", "cache.py:find", "cache.py:get", "cache.py:get_each"),
     *("file_size", "check.py:_entry"),
-    *("_list", "_walk", "find_runs"),
+    *("_list", "_walk", "find_runs", "parse_run", "_of_one"),
     *("reader", "_reader"),
 }
-"""What makes the empty run, keeps answers that were made, lists files, and holds a run to be read."""
+"""What makes the empty run, keeps answers that were made, lists files, and holds a run to be read.
+
+Also what is called by these, as their comprehensions are.
+"""
 
 
 class OneRun(Injector):
@@ -89,7 +92,9 @@ class OneRun(Injector):
 
 def _around(frame: FrameType) -> bool:
     code, by = frame.f_code, frame.f_back
-    own = {code.co_name, by.f_code.co_name if by else "", _text(code)}
+    own = {
+        name for each in (code, by and by.f_code) if each for name in (each.co_name, _text(each))
+    }
     return code.co_filename.endswith(GUARD) or not AROUND.isdisjoint(own)
 
 

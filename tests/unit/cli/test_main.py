@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import re
 import subprocess
 import sys
@@ -79,3 +82,17 @@ def test_a_full_disk_is_a_sentence(tmp_path):
         )  # fmt: skip
     said = "Could not print the result: expected a place for it, got No space left on device."
     assert (done.returncode, done.stderr) == (2, f"{said} Make room, or print elsewhere.\n")
+
+
+class Full(io.StringIO):
+    """A place for a result that has no room, and is no file."""
+
+    def write(self, text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_place_that_is_no_file_is_the_same_sentence(tmp_path):
+    write_run(tmp_path, steps=range(1, 3))
+    error = io.StringIO()
+    assert main(["report", str(tmp_path)], Full(), error) == 2
+    assert "No space left on device. Make room, or print elsewhere." in error.getvalue()

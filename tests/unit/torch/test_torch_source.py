@@ -224,7 +224,7 @@ LYING = {
     "transposed": lambda values: values.t().contiguous().t(),
     "part of a storage": _part_of,
     "negative": lambda values: torch._neg_view(-values),
-    "copied when written": lambda values: torch._lazy_clone(values),
+    "copied when written": torch._lazy_clone,
     "one element for all": lambda values: values[:1, :1].expand(values.shape),
     "halves": lambda values: values.half(),
     "doubles": lambda values: values.double(),
