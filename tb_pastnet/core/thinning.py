@@ -35,6 +35,11 @@ class Thinning:
         self._kept = 0
         self._due_in = 0
 
+    @property
+    def keeps_next(self) -> bool:
+        """Whether the next due record is stored even if no mask has changed."""
+        return self._due_in == 0
+
     def keep(self, changed: bool = False) -> bool:
         """Whether the next due record is stored.
 

@@ -171,7 +171,7 @@ class Batch:
             # The floats aren't kept: they take more memory than what waits here counts as.
             (record,) = quantized([record])
         self.reach(record.sequence + 1, record.thinned)
-        changed = self._mask_changed(record.values)
+        changed = not self._thinning.keeps_next and self._mask_changed(record.values)
         self._previous = record.values
         if self._thinning.keep(changed):
             self._left_out = None
