@@ -1,0 +1,227 @@
+"""Trains small networks in one framework, and measures what is done after each step.
+
+Blocks of steps take turns, each with one thing that is done after its steps, or nothing. Processor
+time counts, that of all threads and that of the training thread: wall time says little where
+several threads share an interpreter.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+NOTHING, AGAIN = "nothing", "nothing, again"
+EVERY = (10, 1)
+
+
+class Way(NamedTuple):
+    """What is done after each step.
+
+    Attributes:
+        after: each step.
+        enter: before a block.
+        leave: at the end of a block, and part of it: nothing is left for the next one.
+    """
+
+    after: Callable[[], object]
+    enter: Callable[[], object] = lambda: None
+    leave: Callable[[], object] = lambda: None
+
+
+class Network(NamedTuple):
+    """A network in training, and what may be done after its steps."""
+
+    step: Callable[[], object]
+    ways: dict[str, Way]
+
+
+def recording(recorder: Any, *args: Callable[[], Any], enter: Any = lambda: None) -> Way:
+    """Calls `record` with the next step, and with what some functions give."""
+    steps = iter(range(1, sys.maxsize))
+    return Way(
+        lambda: recorder.record(next(steps), *(each() for each in args)), enter, recorder.flush
+    )
+
+
+def torch_networks() -> dict[str, Callable[[], Network]]:
+    """A perceptron, a small CNN, and 20 layers, by AdamW."""
+    torch: Any = importlib.import_module("torch")
+    hooks: Any = importlib.import_module("torch.optim.optimizer")
+    pastnet: Any = importlib.import_module("tb_pastnet.torch")
+    torch.set_num_threads(1)
+    nn = torch.nn
+    around = hooks._global_optimizer_pre_hooks, hooks._global_optimizer_post_hooks
+
+    def network(model: Any, x: Any) -> Network:
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+        y = torch.randint(0, 10, (len(x),))
+
+        def step() -> None:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        def hooked(own: tuple[Any, Any]) -> None:
+            for every, each in zip(around, own, strict=True):
+                every.clear()
+                every.update(each)
+
+        def ours(every: int) -> Way:
+            before = [set(each) for each in around]
+            recorder = pastnet.Recorder(tempfile.mkdtemp(), model, optimizer, every=every)
+            own = tuple(
+                {key: hook for key, hook in each.items() if key not in known}
+                for each, known in zip(around, before, strict=True)
+            )
+            return recording(recorder, enter=lambda: hooked(own))
+
+        past: list[Any] = []
+
+        def norms() -> None:
+            with torch.no_grad():
+                now = [each.detach().clone().flatten(1 if each.ndim > 1 else 0) for each in weights]
+                for value, old in zip(now, past or now, strict=True):
+                    rows = (value, old) if value.ndim > 1 else (value[:, None], old[:, None])
+                    delta = rows[0] - rows[1]
+                    _ = rows[0].norm(dim=1).numpy(), delta.norm(dim=1).numpy()
+                    _ = delta.abs().amax(1).numpy(), (delta != 0).float().mean(1).numpy()
+                past[:] = now
+
+        weights = list(model.parameters())
+        none: Any = ({}, {})
+        ways = {NOTHING: Way(lambda: None, lambda: hooked(none))}
+        ways[AGAIN] = ways[NOTHING]
+        ways |= {f"every={every}": ours(every) for every in EVERY}
+        ways["norms by hand, each step"] = Way(norms, lambda: hooked(none))
+        return Network(step, ways)
+
+    def linear(*sizes: int) -> Any:
+        layers = [
+            layer
+            for size, after in pairwise(sizes)
+            for layer in (nn.Linear(size, after), nn.ReLU())
+        ]
+        return nn.Sequential(*layers[:-1])
+
+    def cnn() -> Any:
+        return nn.Sequential(
+            *(nn.Conv2d(1, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(16, 32, 3), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Flatten(), nn.Linear(800, 64), nn.ReLU(), nn.Linear(64, 10)),
+        )
+
+    return {
+        "torch, MLP of 6 tensors": lambda: network(linear(784, 128, 64, 10), torch.randn(32, 784)),
+        "torch, CNN of 14 tensors": lambda: network(cnn(), torch.randn(32, 1, 28, 28)),
+        "torch, MLP of 42 tensors": lambda: network(linear(*[64] * 21, 10), torch.randn(64, 64)),
+    }
+
+
+def jax_networks() -> dict[str, Callable[[], Network]]:
+    """A perceptron and 20 layers, by SGD in one compiled function."""
+    jax: Any = importlib.import_module("jax")
+    pastnet: Any = importlib.import_module("tb_pastnet.jax")
+    jnp = jax.numpy
+
+    def network(*sizes: int) -> Network:
+        rng = np.random.default_rng(0)
+        x = jnp.asarray(rng.normal(size=(32, sizes[0])), "float32")
+        y = jnp.asarray(rng.normal(size=(32, sizes[-1])), "float32")
+        shapes = list(pairwise(sizes))
+        held = [
+            {
+                f"layer{number:02}": {
+                    "kernel": jnp.asarray(rng.normal(size=shape) / shape[0] ** 0.5, "float32"),
+                    "bias": jnp.zeros(shape[1]),
+                }
+                for number, shape in enumerate(shapes)
+            }
+        ]
+
+        def loss(params: Any) -> Any:
+            hidden = x
+            for layer in params.values():
+                hidden = jax.nn.tanh(hidden @ layer["kernel"] + layer["bias"])
+            return ((hidden - y) ** 2).mean()
+
+        @jax.jit
+        def update(params: Any) -> Any:
+            return jax.tree.map(lambda w, g: w - 1e-3 * g, params, jax.grad(loss)(params))
+
+        def step() -> None:
+            held[0] = jax.block_until_ready(update(held[0]))
+
+        @jax.jit
+        def statistics(params: Any, past: Any) -> Any:
+            def of(value: Any, old: Any) -> Any:
+                axes = tuple(range(value.ndim - 1))
+                delta = value - old
+                return (
+                    jnp.sqrt((value**2).sum(axes)),
+                    jnp.sqrt((delta**2).sum(axes)),
+                    abs(delta).max(axes),
+                    (delta != 0).mean(axes),
+                )
+
+            return jax.tree.map(of, params, past)
+
+        past = [held[0]]
+
+        def by_hand() -> None:
+            jax.device_get(statistics(held[0], past[0]))
+            past[0] = held[0]
+
+        ways = {NOTHING: Way(lambda: None), AGAIN: Way(lambda: None)}
+        for every in EVERY:
+            recorder = pastnet.Recorder(tempfile.mkdtemp(), held[0], every=every)
+            ways[f"every={every}"] = recording(recorder, lambda: held[0])
+        ways["one compiled function by hand, each step"] = Way(by_hand)
+        return Network(step, ways)
+
+    return {
+        "JAX, MLP of 6 arrays": lambda: network(784, 128, 64, 10),
+        "JAX, MLP of 40 arrays": lambda: network(*[64] * 21),
+    }
+
+
+def measured(network: Network, rounds: int, block: int) -> dict[str, list[list[float]]]:
+    """Microseconds of processor time a step, of all threads and of this one, by way and round."""
+    found: dict[str, list[list[float]]] = {name: [] for name in network.ways}
+    names = list(network.ways)
+    for number in range(-1, rounds):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            way = network.ways[name]
+            way.enter()
+            network.step()
+            begun = time.process_time(), time.thread_time()
+            for _ in range(block):
+                network.step()
+                way.after()
+            way.leave()
+            ended = time.process_time(), time.thread_time()
+            if number >= 0:  # the first round compiles
+                taken = [(b - a) / block * 1e6 for a, b in zip(begun, ended, strict=True)]
+                found[name].append(taken)
+    return found
+
+
+def main(framework: str, rounds: str, block: str) -> None:
+    """Prints what each network took, as JSON."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    networks = {"torch": torch_networks, "jax": jax_networks}[framework]()
+    found = {name: measured(make(), int(rounds), int(block)) for name, make in networks.items()}
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
