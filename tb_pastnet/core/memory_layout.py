@@ -17,7 +17,7 @@ LONGEST_PERIOD = 4096
 """At most this many sums are kept side by side; beyond that, each row is summed by itself."""
 
 LONG_ROW = 8
-"""Rows of so many elements, each a channel's, are summed one by one: no sums lie side by side."""
+"""Rows of so many elements, each a channel's, are summed one by one, not side by side."""
 
 WIDTH = 128
 """Shorter periods are repeated up to about here: a loop over a few places is slow."""

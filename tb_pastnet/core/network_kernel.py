@@ -1,4 +1,4 @@
-"""The statistics of a whole network in one compiled call, which reads the weights where they lie.
+"""The statistics of a whole network in one compiled call, which reads the weights in place.
 
 It computes what `core.statistics.channel_statistics` defines, as `core.kernels` does. Importing
 this module needs numba, and compiles, or loads what an earlier process compiled.
@@ -55,7 +55,7 @@ def _sum_row(piece: Floats, old: Floats) -> tuple[Any, ...]:  # pragma: no cover
 def _sum_places(
     current: Floats, past: Floats, squares: Rows, counts: Counts
 ) -> None:  # pragma: no cover  compiled
-    """Sums elements that lie a number of places apart, as many as there are sums."""
+    """Sums elements that are a number of places apart, as many as there are sums."""
     first, second, third = squares[0], squares[1], squares[2]
     largest, changed, nonfinite = counts[0], counts[1], counts[2]
     width = counts.shape[1]
@@ -164,7 +164,7 @@ def network(
             places = squares[: 3 * width].reshape(3, width)
             numbers = counts[: 3 * width].reshape(3, width)
             _sum_places(current, old, places, numbers)
-            # Of a channel they are side by side, and come again with each turn.
+            # A channel's are side by side, and come again with each turn.
             for row in range(channels):
                 a = b = d = 0.0
                 bits = differs = nonfinite = np.int32(0)

@@ -61,7 +61,7 @@ class LeafSource(RatedSource):
         return addresses, kept
 
     def _compare_once(self, place: int, value: Any, address: int) -> None:
-        """Notes how an array lies in memory if its address says where its values are."""
+        """Notes the layout of an array whose values are at its address, in order."""
         layout = getattr(value, "_pjrt_layout", None)
         devices = [] if layout is None else [each.platform for each in value.devices()]
         if devices == ["cpu"] and value.unsafe_buffer_pointer() == address:

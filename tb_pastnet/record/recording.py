@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 import weakref
 from contextlib import suppress
@@ -12,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.counted import counted
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, OF_PAST, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
@@ -32,6 +30,7 @@ from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Probing, Source
+from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
 
@@ -154,7 +153,7 @@ class Recording:
 
         Args:
             step: of the call.
-            flags: whether to look at what is held, too.
+            flags: whether to look for frozen and pruned weights, too.
         """
         begun = self._timer.clock()
         # The last is `_idle`, without a call: this runs at each step.
@@ -447,37 +446,6 @@ class Recording:
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
-
-
-def summary_line(
-    logdir: str, records: int, violations: int, sparsity: float, overhead: Overhead
-) -> str:
-    """Summarises what a training has recorded: violated channels, and the share of pruned weights.
-
-    Example:
-        >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
-        'PastNet: 1 record, no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
-    """  # noqa: E501 - a line in a terminal
-    parts = [counted(records, "record")]
-    parts.append(counted(violations, "violation") if violations else "no violations")
-    if sparsity > 0:
-        parts.append(f"sparsity {sparsity:.1%}")
-    if overhead.training > 0:
-        parts.append(f"recording overhead {overhead.share:.1%}")
-    return f"PastNet: {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
-
-
-def nothing_recorded(logdir: str, steps: int, every: int) -> str:
-    """Explains why a training has no record: it ended before the first was due.
-
-    Example:
-        >>> nothing_recorded("runs/a", 6, 10)
-        'No record in runs/a: the training made 6 steps, but every=10. Use a smaller every=.'
-    """
-    return (
-        f"No record in {logdir}: the training made {counted(steps, 'step')}, but every={every}. "
-        f"Use a smaller every=."
-    )
 
 
 def check_logdir(logdir: Any) -> str:

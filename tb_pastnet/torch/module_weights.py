@@ -80,7 +80,7 @@ class TorchWeight(Weight):
 
 
 class Homes:
-    """Where torch has the tensors of some weights: quick to look up, at each record or step."""
+    """The places of some weights' tensors in torch: quick to look up, at each record or step."""
 
     def __init__(self, weights: Iterable[Any]) -> None:
         self._all: list[tuple[dict[str, Any], str, TorchWeight]] = []

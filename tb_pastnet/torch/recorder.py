@@ -224,7 +224,7 @@ class Recorder(Recording):
         steps, between = self._steps, self._between
         if not steps.stepped or between.waiting or self._spread is not None:
             return False
-        # Where hooks work, one of them looks at flags before the next update.
+        # If hooks work, one of them looks at flags before the next update.
         passed = super()._passed(step, flags=flags and not steps.working)
         if passed:
             steps.stepped, steps.made = False, 0

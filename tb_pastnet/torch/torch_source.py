@@ -18,7 +18,7 @@ from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps
 UNKNOWN = float("nan")
 
 _data_address: Any = getattr(torch._C, "_data_address", None)
-"""Of a storage: `data_ptr` would copy a tensor that shares its memory until it is written."""
+"""The address of a storage: `data_ptr` would copy a tensor that shares its memory until it is written."""
 
 _LOCATED = PLAIN if _data_address is not None else ()
 """Classes of tensors that are measured where they are."""
@@ -53,7 +53,7 @@ class TensorSource(ArraySource):
 
     @cached_property
     def _located(self) -> list[tuple[dict[str, Any], str, TorchWeight, int]]:
-        """Where torch has the weights that are measured together, and their elements."""
+        """The places of the weights that are measured together, and their elements."""
         return [
             (tensors, key, weight, weight.axis.channels * weight.axis.elements)
             for tensors, key, weight in Homes(self._together)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
+from tb_pastnet.keras import keras_source
 from tb_pastnet.keras.keras_source import fitting, fused_copies, reading
 from tb_pastnet.keras.measure.copies import Stack
 from tb_pastnet.keras.measure.learning_rate import LearningRate
@@ -55,7 +56,9 @@ def test_it_is_what_the_definition_says(case, processors, longest):
     stack, current, past = case
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(array_copies, "processors", lambda: processors)
-        patch.setattr(array_copies, "_PIECE", 4)
+        # From 8 elements on, several threads share an array.
+        patch.setattr(array_copies, "PIECE", 4)
+        patch.setattr(keras_source, "PIECE", 4)
         patch.setattr("tb_pastnet.core.memory_layout.LONGEST_PERIOD", longest)
         assert len(fitting([stack])) == 1
         copies = fused_copies([stack], reading([stack], LearningRate()))

@@ -16,7 +16,7 @@ from tb_pastnet.core.numba_switch import SWITCH
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, NORM, channel_statistics
 from tb_pastnet.keras.measure import copies
 from tb_pastnet.keras.measure.copies import TensorCopies, stacks
-from tb_pastnet.record.array_copies import ArrayCopies
+from tb_pastnet.record.array_copies import NetworkCopies
 from tests.sampled import sampled
 from tests.sources import source_of
 
@@ -97,7 +97,7 @@ def two(_with):
 def test_numba_measures_what_it_can_and_tensorflow_the_rest(monkeypatch):
     variables = [tf.Variable(tf.zeros((2, 3), dtype)) for dtype in (tf.float16, tf.float32)]
     axes = [explicit_axis(-1, (2, 3), "w")] * 2
-    for switch, classes in (("1", [ArrayCopies, TensorCopies]), ("0", [TensorCopies])):
+    for switch, classes in (("1", [NetworkCopies, TensorCopies]), ("0", [TensorCopies])):
         monkeypatch.setenv(SWITCH, switch)
         source = source_of(variables, axes)
         assert [type(part) for part in source._copies[0]] == classes

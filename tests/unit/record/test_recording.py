@@ -8,7 +8,7 @@ import pytest
 import tb_pastnet as pastnet
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record import call_guard
-from tb_pastnet.record.recording import nothing_recorded, summary_line
+from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 
 def test_all_that_there_is_to_say():

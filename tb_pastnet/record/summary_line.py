@@ -1,0 +1,39 @@
+"""What a training has recorded, in a line for the terminal."""
+
+from __future__ import annotations
+
+import shlex
+
+from tb_pastnet.core.counted import counted
+from tb_pastnet.format.overhead import Overhead
+
+
+def summary_line(
+    logdir: str, records: int, violations: int, sparsity: float, overhead: Overhead
+) -> str:
+    """Summarises what a training has recorded: violated channels, and the share of pruned weights.
+
+    Example:
+        >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
+        'PastNet: 1 record, no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
+    """  # noqa: E501 - a line in a terminal
+    parts = [counted(records, "record")]
+    parts.append(counted(violations, "violation") if violations else "no violations")
+    if sparsity > 0:
+        parts.append(f"sparsity {sparsity:.1%}")
+    if overhead.training > 0:
+        parts.append(f"recording overhead {overhead.share:.1%}")
+    return f"PastNet: {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
+
+
+def nothing_recorded(logdir: str, steps: int, every: int) -> str:
+    """Explains why a training has no record: it ended before the first was due.
+
+    Example:
+        >>> nothing_recorded("runs/a", 6, 10)
+        'No record in runs/a: the training made 6 steps, but every=10. Use a smaller every=.'
+    """
+    return (
+        f"No record in {logdir}: the training made {counted(steps, 'step')}, but every={every}. "
+        f"Use a smaller every=."
+    )
