@@ -16,7 +16,6 @@ from tb_pastnet.jax.state_causes import StateCauses
 from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate
-from tb_pastnet.record.call_guard import quickly
 from tb_pastnet.record.failures import noted
 from tb_pastnet.record.overhead_timer import OUTSIDE
 from tb_pastnet.record.recording import EXIT_TIMEOUT
@@ -134,10 +133,6 @@ class Recorder(ArrayRecorder):
 
     # Each call passes the current weights: they can't be read later. What the methods of Recording
     # do is measured, but waiting for the step is training.
-    def _passed_with(self, step: int, *_: Any, **__: Any) -> bool:
-        return self._passed(step)
-
-    @quickly("_passed_with")
     @noted("Could not make a record")
     def record(  # type: ignore[override]
         self, step: int, params: Any, learning_rate: Any = None, opt_state: Any = None
@@ -153,6 +148,8 @@ class Recorder(ArrayRecorder):
                 the numbers only.
         """
         with suppress(Exception):  # otherwise `record` notes it
+            if self._passed(step):
+                return
             step = int(step)  # of an array: waiting for the device is training
         with self._tree.seen(params, opt_state):
             self._source.given = learning_rate

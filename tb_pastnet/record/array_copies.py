@@ -120,9 +120,9 @@ class ArrayCopies:
 class NetworkCopies:
     """Past values of some weights, and their comparison with the current ones, in one call.
 
-    `axes` describe how each splits into channels, if `layout_of` has a layout for it. `locate` returns the
-    address of each: of C-contiguous float32 in the memory of this process, and what keeps them
-    valid. `kernel` is `core.network_kernel`.
+    `axes` describe how each splits into channels; `layout_of` must have a layout for it. `locate`
+    returns the address of each, of C-contiguous float32 in the memory of this process, and what
+    keeps them valid. `kernel` is `core.network_kernel`.
     """
 
     def __init__(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import FrameType
 from typing import Any, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -28,6 +29,8 @@ class CallGuard:
     def enter(self) -> bool:
         """Whether the call may begin; it doesn't while this thread, or another, is in one."""
         me = threading.get_ident()
+        if self.thread == me and not self._within():
+            return True  # Ctrl-C, say, came before it could leave
         # The thread's own stack can't continue before this returns.
         wait = 0.0 if self.thread == me else WAIT_SECONDS
         if not (self._lock.acquire(blocking=False) or (wait and self._lock.acquire(timeout=wait))):
@@ -40,15 +43,25 @@ class CallGuard:
         self.thread = 0
         self._lock.release()
 
-    @contextmanager
-    def trying(self) -> Iterator[bool]:
-        """A context in which the call is in, or isn't, as its value says."""
-        entered = self.enter()
+    def run(self, method: Callable[..., Any], **given: Any) -> bool:
+        """Calls a method as long as no other call is in; returns whether it did."""
+        guard = self
+        if not guard.enter():
+            return False
         try:
-            yield entered
+            method(**given)
         finally:
-            if entered:
-                self.leave()
+            guard.leave()
+        return True
+
+    def _within(self) -> bool:
+        """Whether what has called `enter` was itself called within a call."""
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None:
+            if frame.f_code.co_filename == __file__ and frame.f_locals.get("guard") is self:
+                return True
+            frame = frame.f_back
+        return False
 
 
 def guarded(text: str) -> Callable[[Method], Method]:
@@ -71,26 +84,5 @@ def guarded(text: str) -> Callable[[Method], Method]:
                 guard.leave()
 
         return guarding  # type: ignore[return-value]
-
-    return decorate
-
-
-def quickly(attempt: str) -> Callable[[Method], Method]:
-    """Decorates a method with a shorter way: of most calls, what the name `attempt` says is enough.
-
-    That method returns whether it was; if it raises, or wasn't, the decorated one is called.
-    """
-
-    def decorate(method: Method) -> Method:
-        @functools.wraps(method)
-        def attempting(self: Any, *args: Any, **kwargs: Any) -> Any:
-            try:
-                if getattr(self, attempt)(*args, **kwargs):
-                    return None
-            except Exception:  # noqa: S110 - the other way says what is wrong
-                pass
-            return method(self, *args, **kwargs)
-
-        return attempting  # type: ignore[return-value]
 
     return decorate

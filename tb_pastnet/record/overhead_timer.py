@@ -144,11 +144,12 @@ class _Section:
         self._timer.turn(self._before)
 
 
-def metered(text: str = "", otherwise: Any = None) -> Callable[[Method], Method]:
+def metered(text: str = "", otherwise: Any = None, attempt: str = "") -> Callable[[Method], Method]:
     """Decorates a method that training calls, of objects with a `_timer`, or None, and `_failures`.
 
     If the method raises, the failure is counted under `text`, as by `noted`, and `otherwise` is
-    returned; without a text it raises.
+    returned; without a text it raises. `attempt` is the name of a shorter way, which is enough for
+    most calls: a method that returns whether it was.
     """
 
     def decorate(method: Method) -> Method:
@@ -156,6 +157,12 @@ def metered(text: str = "", otherwise: Any = None) -> Callable[[Method], Method]
 
         @functools.wraps(method)
         def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if attempt:
+                try:
+                    if getattr(self, attempt)(*args, **kwargs):
+                        return otherwise
+                except Exception:  # noqa: S110 - the longer way says what is wrong
+                    pass
             entered: OverheadTimer | None = None
             try:
                 timer: OverheadTimer | None = self._timer

@@ -20,7 +20,7 @@ from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.batch import Record
-from tb_pastnet.record.call_guard import CallGuard, guarded, quickly
+from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -138,8 +138,7 @@ class Recording:
         """Whether there is nothing to do, or another process does it."""
         return self._closed or not self._writes or fork_aware_pid() != self._pid
 
-    @quickly("_passed")
-    @metered("Could not make a record")
+    @metered("Could not make a record", attempt="_passed")
     def record(self, step: int) -> None:
         """Call this after each update: it makes a record when one is due.
 
@@ -245,9 +244,7 @@ class Recording:
         """
         if self._idle:
             return (self._complete and not self._refused) or not self._writes
-        with self._guard.trying() as alone:
-            if alone:
-                self._tell_rest(closed=closed)
+        alone = self._guard.run(self._tell_rest, closed=closed)
         written = self._sink.flush(timeout, closed=closed, within=not alone)
         if closed:
             # Until more is recorded, another process may continue the run.
@@ -274,11 +271,9 @@ class Recording:
         """
         if self._idle:
             return
-        with self._guard.trying() as alone:
-            if alone:
-                self._tell_late()
-            self._closed = True
-            self._tracker.close()
+        self._guard.run(self._tell_late)
+        self._closed = True
+        self._tracker.close()
         self._complete = self._sink.close(timeout)
         if self._begun:
             self._say_nothing_recorded()

@@ -18,7 +18,7 @@ from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps
 UNKNOWN = float("nan")
 
 _data_address: Any = getattr(torch._C, "_data_address", None)
-"""The address of a storage: `data_ptr` would copy a tensor that shares its memory until it is written."""
+"""The address of a storage: `data_ptr` would copy a tensor that shares memory until written."""
 
 _LOCATED = PLAIN if _data_address is not None else ()
 """Classes of tensors that are measured where they are."""

@@ -28,7 +28,7 @@ class Timed:
         self.masks = pastnet.Masks(self.model, enforce=False)
         self.now = 0.0
         self.recorder = pastnet.Recorder(logdir, self.model, every=1, initial_step=0, **settings)
-        self.recorder.meter._clock = lambda: self.now
+        self.recorder.meter.clock = lambda: self.now
         measure = self.recorder._source.compare
 
         def timed(*args, **kwargs):
