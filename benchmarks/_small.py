@@ -71,7 +71,7 @@ def torch_networks() -> dict[str, Callable[[], Network]]:
             loss.backward()
             optimizer.step()
 
-        def hooked(own: tuple[Any, Any]) -> None:
+        def hooked(own: tuple[Any, ...]) -> None:
             for every, each in zip(around, own, strict=True):
                 every.clear()
                 every.update(each)
@@ -154,14 +154,14 @@ def jax_networks() -> dict[str, Callable[[], Network]]:
                 hidden = jax.nn.tanh(hidden @ layer["kernel"] + layer["bias"])
             return ((hidden - y) ** 2).mean()
 
-        @jax.jit
+        @jax.jit  # type: ignore[untyped-decorator]
         def update(params: Any) -> Any:
             return jax.tree.map(lambda w, g: w - 1e-3 * g, params, jax.grad(loss)(params))
 
         def step() -> None:
             held[0] = jax.block_until_ready(update(held[0]))
 
-        @jax.jit
+        @jax.jit  # type: ignore[untyped-decorator]
         def statistics(params: Any, past: Any) -> Any:
             def of(value: Any, old: Any) -> Any:
                 axes = tuple(range(value.ndim - 1))
