@@ -31,6 +31,8 @@ EXCERPTS = {
     )
 }
 """Of some rows of a table: by mark the benchmark, the table and the rows."""
+OF_FRAMEWORKS = {"accelerator", "frameworks", "small"}
+"""Benchmarks that train with PyTorch and JAX, too."""
 MARKED = r"(?P<begin><!-- begin of (?P<name>\w+) -->).*?(?P<end><!-- end of (?P=name) -->)"
 Results = dict[str, dict[str, Any]]
 

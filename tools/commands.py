@@ -319,7 +319,10 @@ def measure(arguments: argparse.Namespace) -> int:
     code = 0
     if arguments.names or not arguments.write:
         # What is timed is TensorFlow as users have it.
-        session, chosen = Session(repeatable=False), bench.choose(arguments.names)
+        chosen = bench.choose(arguments.names)
+        trained = any(path.stem in bench.OF_FRAMEWORKS for path in chosen)
+        extras = [f"dev-{name}" for name in FRAMEWORKS] if trained else []
+        session = Session(repeatable=False, extras=extras)
         if any(bench.in_browser(path) for path in chosen):
             session.with_browser()
         env = session.env
