@@ -76,7 +76,8 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
 def _drop(out: TextIO) -> None:
     """Forgets what is still to be printed: Python would complain about it when it ends."""
     with suppress(OSError, AttributeError):  # it may be no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        place = out.fileno()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), place)
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:

@@ -11,7 +11,8 @@ from tb_pastnet.keras.types import Model, Variable
 
 Optimizer = keras.optimizers.Optimizer
 
-_NONE_IN = {type(None), bool, int, float, str}
+_PLAIN = {type(None), bool, int, float, str}
+"""Classes of most attributes of a model, none of which holds an optimizer."""
 
 
 def optimizers_of(model: Model) -> list[Any]:
@@ -27,8 +28,8 @@ def named_optimizers(model: Model) -> dict[str, Any]:
     """
     own = {"optimizer": getattr(model, "optimizer", None), **getattr(model, "__dict__", {})}
     found: dict[int, tuple[str, Any]] = {}
-    # A record of each step looks for them, and most attributes are numbers and names.
-    values = [(name, value) for name, value in own.items() if type(value) not in _NONE_IN]
+    # Quick: a record of each step looks for them.
+    values = [(name, value) for name, value in own.items() if type(value) not in _PLAIN]
     for name, value in values:
         for each, key in _optimizers_in(value):
             found.setdefault(id(each), (name + key, each))

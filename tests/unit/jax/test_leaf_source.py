@@ -41,6 +41,5 @@ def test_values_count_however_they_lie(first, then, tmp_path):
     run = pastnet.read(tmp_path).runs["."]
     assert run.steps.tolist() == [1, 2, 3, 4, 5, 6]
     deltas = [np.linalg.norm(values[step] - values[step - 1], axis=0) for step in range(1, 7)]
-    np.testing.assert_allclose(
-        run.variables["w"].delta_norm, deltas, rtol=0.03
-    )  # as far as it is stored
+    stored = run.variables["w"].delta_norm
+    np.testing.assert_allclose(stored, deltas, rtol=0.03)  # codes are right within 2.2 %
