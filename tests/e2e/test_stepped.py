@@ -1,4 +1,4 @@
-"""The inspector follows the keys: it names a channel with that one's numbers, and never without any."""
+"""The inspector follows the keys: it names a channel with that one's numbers, or says that they are on their way."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.e2e.browser import clean
 from tests.e2e.made_logs import made_tab
 
+WAITING = "…"
 AT = "&p.pastnet.v=layer&p.pastnet.l=block%2Fconv2&p.pastnet.r=drift&p.pastnet.s=900&p.pastnet.c=3&p.pastnet.o=index"
 
 
@@ -18,6 +19,8 @@ def test_the_inspector_shows_each_channel_with_its_own_numbers(tmp_path: Path) -
     assert found["last"] == "Channel 7"
     assert {"Channel 3", "Channel 7"} <= told.keys()
     assert "channel 7" in found["titles"]
-    # One channel's numbers don't change while the step doesn't: neither another's nor none are shown.
-    assert {name: numbers for name, numbers in told.items() if len(numbers) > 1} == {}
-    assert len({numbers[0] for numbers in told.values()}) > 1
+    # One channel's numbers don't change while the step doesn't: another's are never shown. A slow server may let the
+    # page say that it waits.
+    known = {name: [one for one in numbers if WAITING not in one] for name, numbers in told.items()}
+    assert {name: numbers for name, numbers in known.items() if len(numbers) > 1} == {}
+    assert known["Channel 3"] != known["Channel 7"] != []
