@@ -145,19 +145,21 @@ class BackgroundWriter:
         batch = None if self._writer is None else self._writer.batch
         return self._written_before + (0 if batch is None else batch.packed + batch.thinned)
 
-    def put(self, item: Item) -> None:
-        """Queues an item, and wakes the writing thread if it is time."""
-        now = time.monotonic()
+    def put(self, item: Item, size: int | None = None) -> None:
+        """Queues an item, and wakes the writing thread if it is time.
+
+        Args:
+            item: a record or a change with its `size` in bytes, or another item without one.
+        """
         if not self.items:
-            self._since = now
-        if isinstance(item, FlushMarker):
-            self._markers.append(item)
-        elif not isinstance(item, Begin):
+            self._since = time.monotonic()
+        if size is not None:
             # In this order: a signal handler between them would be forgotten.
-            size = item.nbytes
             self.put_in[type(item)] += size
+        elif isinstance(item, FlushMarker):
+            self._markers.append(item)
         self.items.append(item)
-        if isinstance(item, FlushMarker | Begin) or self._enough:
+        if size is None or (self._wakes_at and self._enough):
             self._wake.put(None)
 
     def waiting(self, kind: type) -> int:
@@ -205,10 +207,8 @@ class BackgroundWriter:
 
     @property
     def _enough(self) -> bool:
-        """Whether the writing thread sleeps, and what waits is enough to wake it."""
-        if not self._wakes_at:
-            return False
-        size = self.waiting(Record) + self.waiting(Change)
+        """Whether what waits is enough to wake the writing thread."""
+        size = sum(self.put_in.values()) - sum(self.taken.values())
         return len(self.items) >= self._wakes_at or size > WAKING_BYTES
 
     def _wait(self) -> None:

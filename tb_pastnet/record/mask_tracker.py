@@ -81,10 +81,14 @@ class MaskTracker:
 
     @noted("Could not look at held weights")
     def observe(self, *, quick: bool = False) -> None:
-        """Looks at held weights before the next update, unless that was just done at a record."""
-        looked, self._looked = self._looked, False
-        if self._audit is not None and not looked:
+        """Looks at held weights before the next update."""
+        if self._audit is not None:
             self._audit.observe(quick=quick)
+
+    def has_looked(self) -> bool:
+        """Whether a record has looked at held weights since the last call of this."""
+        looked, self._looked = self._looked, False
+        return looked
 
     def unchanged(self, *, flags: bool = True) -> bool:
         """Whether masks, and `flags` of held weights, are as before: read at each step."""
@@ -130,12 +134,15 @@ class MaskTracker:
             self._failures.add("Could not audit held weights", error)
             self._missed = True
             return []
+        notes = self._audit.notes
+        for text in notes[self._noted :]:
+            self._failures.add(text)
+        self._noted = len(notes)
         if self._missed:
             # Including the findings of a check that failed.
             violations, self._missed = self._of_this_lineage(), False
-        for text in self._audit.notes[self._noted :]:
-            self._failures.add(text)
-        self._noted = len(self._audit.notes)
+        if not violations:
+            return violations
         first = [each for each in violations if each.key not in self._handed_violations]
         self._hand(sink, step, [violation for violation in violations if self._is_news(violation)])
         return first

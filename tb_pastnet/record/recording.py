@@ -24,7 +24,7 @@ from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import COPIES, MASKS, PROBE, RECORDS, metered
+from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, PROBE, RECORDS, metered
 from tb_pastnet.record.scalars import LogFunction, Scalars
 from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
@@ -155,9 +155,11 @@ class Recording:
             flags: whether to look for frozen and pruned weights, too.
         """
         begun = self._timer.clock()
+        if type(step) is not int or step >= self._schedule.quiet_until:
+            return False
         # The last is `_idle`, without a call: this runs at each step.
-        ready = type(step) is int and self._begun and not self._guard.thread
-        if not ready or self._closed or fork_aware_pid() != self._pid:
+        ready = self._begun and not self._guard.thread and not self._closed
+        if not ready or fork_aware_pid() != self._pid:
             return False
         if not (self._tracker.unchanged(flags=flags) and self._schedule.passes(step)):
             return False
@@ -181,7 +183,9 @@ class Recording:
         try:
             self._advance(step)
         finally:
-            self._observe(quick=True)
+            if not self._tracker.has_looked():
+                self._observe(quick=True)
+            self._timer.turn(OTHER)
 
     @noted("Could not follow the executions")
     def follow_executions(self) -> None:
@@ -356,7 +360,8 @@ class Recording:
         """Measures a record, and makes the current values the past if the same copy is due."""
         has_past = action.past_step is not None
         # Before the past values are replaced.
-        probes = has_past and sequence % self._schedule.probe_every == 0
+        probes = has_past and self._probe is not None
+        probes = probes and sequence % self._schedule.probe_every == 0
         function = self._moved_outputs(action.compare) if probes else None
         with self._timer.part(RECORDS):
             replace = action.copy == action.compare
@@ -369,7 +374,7 @@ class Recording:
             rate, of_groups = self._learning_rates(step)
             past_step = step if action.past_step is None else action.past_step
             made = sequence, step, past_step, time.time(), rate, values, function
-            return Record(*made, group_rates=of_groups)
+            return Record(*made, self._sink.thinned, of_groups)
 
     def _moved_outputs(self, number: int) -> npt.NDArray[np.float32] | None:
         if self._probe is None:
@@ -405,17 +410,21 @@ class Recording:
             self._source.copy(number)
         self._schedule.copied(number)
 
+    # Each of these turns the clock to its own part; whatever comes next turns it on.
+
     def _observe(self, *, quick: bool = False) -> None:
-        with self._timer.part(MASKS):
-            self._tracker.observe(quick=quick)
+        self._timer.turn(MASKS)
+        self._tracker.observe(quick=quick)
 
     def _tell_violations(self, sink: Sink, step: int) -> None:
-        with self._timer.part(MASKS):
-            self.alerts.tell(self._tracker.hand_violations(sink, step))
+        self._timer.turn(MASKS)
+        violations = self._tracker.hand_violations(sink, step)
+        if violations:
+            self.alerts.tell(violations)
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
-        with self._timer.part(MASKS):
-            self._tracker.hand_masks(sink, step, due=due)
+        self._timer.turn(MASKS)
+        self._tracker.hand_masks(sink, step, due=due)
 
     def _audit_end(self) -> None:
         """Finds what moved after the last record, for example by averages written at the end."""

@@ -65,6 +65,7 @@ class Schedule:
         overdue: after more updates than these since the last call, one was left out: `updated` may
             need a copy.
         sees_all: no step is made without a call, except for those of one execution.
+        quiet_until: before this step nothing is due, while steps follow one another.
     """
 
     def __init__(
@@ -107,8 +108,7 @@ class Schedule:
         self._synced = -1  # the last call before that of `sync`
         # Whether a due record is made, once decided.
         self._decided: dict[tuple[int, bool], bool] = {}
-        # Before this step nothing is due, while steps follow one another.
-        self._quiet_until = 0
+        self.quiet_until = 0
 
     def goes_back(self, step: int) -> bool:
         """Whether a step isn't later than the last one."""
@@ -163,7 +163,7 @@ class Schedule:
         self._unknown = False
         self.made, self._stride, self._due_at = 0, 0, None
         self._between.clear()
-        self._quiet_until = 0
+        self.quiet_until = 0
         self._decided.clear()
         self._begin(step)
         self._end = -1
@@ -178,7 +178,7 @@ class Schedule:
         """Notes the last step of a training, as far as is known."""
         if self._lag in (None, 1):
             self._end = step
-            self._quiet_until = 0
+            self.quiet_until = 0
 
     def sync(self) -> int:
         """Makes the current values the past. Returns the copy to take now."""
@@ -188,7 +188,7 @@ class Schedule:
 
     def passes(self, step: int) -> bool:
         """Moves to the next step if `advance` found that nothing is due there: quick."""
-        if step >= self._quiet_until or step - 1 != self.last or self._between:
+        if step >= self.quiet_until or step - 1 != self.last or self._between:
             return False
         self.last = self.now = self._call = step
         self.made = 0
@@ -205,7 +205,7 @@ class Schedule:
             self._settle(step, step - (previous if self._call is None else self._call))
         self.last = self.now = step
         due = self._is_due(previous, step)
-        if due:
+        if due and self._decided:
             # Skipped steps are no longer due.
             number = step // self.every
             self._decided = {key: yes for key, yes in self._decided.items() if key[0] >= number}
@@ -218,11 +218,7 @@ class Schedule:
         copy = self._copy(step, 1 if self.updates.sparse else self._stride, record)
         if copy is not None:
             self._steps[copy] = None
-        # The next record, and the next step that is `_lag` before one.
-        lags = (0, self._lag or 0)
-        ends = [self._end - lag for lag in lags if self._end - lag > step]
-        dues = [step + self.every - (step + lag) % self.every for lag in lags]
-        self._quiet_until = min(*dues, *ends)
+        self.quiet_until = self._next_due(step)
         return Action(record, compare, past_step, copy, due and not record, note)
 
     def finished(self) -> None:
@@ -253,10 +249,11 @@ class Schedule:
         """Names the copies taken since the last call, counting updates back from a step."""
         made, self.made = self.made, 0
         self.updates.call(made, stride)
-        for copy, after in self._between.items():
-            back = self.updates.back(made - after)
-            self._steps[copy] = None if back is None else step - back
-        self._between.clear()
+        if self._between:
+            for copy, after in self._between.items():
+                back = self.updates.back(made - after)
+                self._steps[copy] = None if back is None else step - back
+            self._between.clear()
         self.overdue = self.updates.each - self.updates.sparse
         since = step - self._synced if self._synced >= (self._call or 0) else 0
         if since > 1 and not (made or self.sees_all):
@@ -285,6 +282,12 @@ class Schedule:
         after_due = previous == self._due_at or previous % self.every == 0
         return after_due and step // self.every > previous // self.every
 
+    def _next_due(self, step: int) -> int:
+        """The next record, or the next step that is `_lag` before one."""
+        every, lag, end = self.every, self._lag or 0, self._end
+        due = step + every - max(step % every, (step + lag) % every)
+        return due if end <= step else min(due, end - lag if end - lag > step else end)
+
     def _is_due(self, previous: int, step: int) -> bool:
         """Whether a record is due at a step that follows another."""
         every = self.every
@@ -305,6 +308,8 @@ class Schedule:
         return step // self.every, step in (self._first, self._end)
 
     def _compare(self, step: int) -> int:
+        if self.copies == 1:
+            return 0
         taken = [(step_of, copy) for copy, step_of in enumerate(self._steps) if step_of is not None]
         if self._lag is None or not taken:
             return 0
@@ -325,6 +330,8 @@ class Schedule:
 
     def _free(self) -> int:
         """A copy without values that are needed."""
+        if self.copies == 1:
+            return 0
         free = [copy for copy, taken in enumerate(self._steps) if taken is None]
         oldest = min(range(self.copies), key=lambda copy: self._steps[copy] or 0)
         return free[0] if free else oldest

@@ -54,6 +54,7 @@ class Sink:
 
     Attributes:
         deferred: counts the failures of the writing thread.
+        thinned: records of the lineage that were left out so far.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Sink:
         self._background = BackgroundWriter(self.deferred)
         self._limits: dict[type, int] = {Record: queue_bytes, Change: change_bytes}
         self._pid = fork_aware_pid()
-        self._offered = self._thinned = self._lost_masks = self._offered_before = 0
+        self._offered = self.thinned = self._lost_masks = self._offered_before = 0
         # Records and changes lost here, and all losses that a flush has reported.
         self._losses = self._reported = 0
         self._reserved = False
@@ -79,10 +80,10 @@ class Sink:
     def begin(self, writer: LineageWriter) -> None:
         """Ends the lineage so far, and begins one; records of both are written in order."""
         if not self._idle:
-            ended = self._offered, self._thinned, self._failures.counts()
+            ended = self._offered, self.thinned, self._failures.counts()
             self._background.put(Begin(writer, *ended))
             self._offered_before += self._offered
-            self._offered = self._thinned = self._lost_masks = 0
+            self._offered = self.thinned = self._lost_masks = 0
 
     def reserve(self) -> int:
         """The number of the next record, which counts as dropped unless `offer` takes it."""
@@ -96,7 +97,6 @@ class Sink:
 
     def offer(self, record: Record) -> bool:
         """Hands over the last reserved record, without waiting. False: it is dropped."""
-        record = record._replace(thinned=self._thinned)
         if self._idle or not self._put(record):
             return False
         self._reserved = False
@@ -109,7 +109,7 @@ class Sink:
         """Counts a record that the budget left out; the next record carries the count."""
         if not self._idle:
             self._offered += 1
-            self._thinned += 1
+            self.thinned += 1
 
     def masks(self, step: int, updates: Sequence[MaskUpdate]) -> None:
         """Hands over masks that changed, without waiting. They are complete and never thinned.
@@ -199,10 +199,11 @@ class Sink:
 
     def _put(self, item: Record | Change) -> bool:
         """Queues an item, unless too many bytes of its kind wait."""
-        waiting = self._background.waiting(type(item))
-        if waiting > 0 and waiting + item.nbytes > self._limits[type(item)]:
+        kind, size = type(item), item.nbytes
+        waiting = self._background.waiting(kind)
+        if waiting > 0 and waiting + size > self._limits[kind]:
             return False
-        self._background.put(item)
+        self._background.put(item, size)
         return True
 
     def _change(self, change: Change) -> bool:
@@ -213,7 +214,7 @@ class Sink:
         return False
 
     def _mark(self, *, closed: bool, last: bool = False) -> FlushMarker:
-        marker = FlushMarker(self._offered, self._thinned, closed, last)
+        marker = FlushMarker(self._offered, self.thinned, closed, last)
         self._background.put(marker)
         return marker
 

@@ -88,7 +88,8 @@ class ModuleAudit(ArrayAudit):
     def trainable(self) -> list[bool]:
         """See `AuditSource`. Looks up the parameters again."""
         self._parameters = self._homes.stored()
-        self._flags = {id(each): each.requires_grad for each in self._parameters}
+        flags = [each.requires_grad for each in self._parameters]
+        self._flags = dict(zip(map(id, self._parameters), flags, strict=True))
         return self._homes.trainable()
 
     def changed(self, optimizer: torch.optim.Optimizer) -> bool:

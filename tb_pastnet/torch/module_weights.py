@@ -83,30 +83,31 @@ class Homes:
     """The places of some weights' tensors in torch: quick to look up, at each record or step."""
 
     def __init__(self, weights: Iterable[Any]) -> None:
-        self._all: list[tuple[dict[str, Any], str, TorchWeight]] = []
-        for weight in weights:
-            owner = weight.entry.owner
-            tensors: dict[str, Any] = owner._buffers if weight.statistic else owner._parameters
-            self._all.append((tensors, weight.entry.key, weight))
+        self.weights: list[TorchWeight] = list(weights)
+        owners = [weight.entry.owner for weight in self.weights]
+        self._tensors: list[dict[str, Any]] = [
+            owner._buffers if weight.statistic else owner._parameters
+            for weight, owner in zip(self.weights, owners, strict=True)
+        ]
+        self._keys = [weight.entry.key for weight in self.weights]
+        self._always = [weight.text.follows or weight.statistic for weight in self.weights]
 
-    def __iter__(self) -> Iterator[tuple[dict[str, Any], str, TorchWeight]]:
-        """Of each the dictionary, which has nothing by this key if torch computes the weight."""
-        return iter(self._all)
+    def now(self) -> list[Any]:
+        """Of each what a dictionary of torch has: None if torch computes the weight."""
+        return list(map(dict.get, self._tensors, self._keys))
 
     def stored(self) -> list[torch.Tensor]:
         """Of each weight the stored tensor: see `ModuleTensor`."""
         return [
-            weight.entry.stored if (tensor := tensors.get(key)) is None else tensor
-            for tensors, key, weight in self._all
+            weight.entry.stored if tensor is None else tensor
+            for weight, tensor in zip(self.weights, self.now(), strict=True)
         ]
 
     def trainable(self) -> list[bool]:
         """Of each weight whether the framework's flags let it change, or it follows."""
         return [
-            weight.text.follows
-            or weight.statistic
-            or (weight.trainable() if (own := tensors.get(key)) is None else own.requires_grad)
-            for tensors, key, weight in self._all
+            always or (weight.trainable() if tensor is None else tensor.requires_grad)
+            for always, weight, tensor in zip(self._always, self.weights, self.now(), strict=True)
         ]
 
 

@@ -61,6 +61,8 @@ class OptimizerSteps:
         self.timer: OverheadTimer | None = None
         # Those that exist; the last is the one that made the latest step.
         self._trainers = weakref.WeakKeyDictionary({each: Steps() for each in given})
+        # The same, in an order that stays, and quicker to walk.
+        self._references = [weakref.ref(each) for each in given]
         self._latest: tuple[weakref.ref[Optimizer], Steps] | None = None
         self.stepped = self.working = self._captured = False
         # For others, such as wrappers, it isn't certain that the hook is called.
@@ -128,7 +130,8 @@ class OptimizerSteps:
         """Another one if `all` may return something else: quick, read at each record."""
         return [
             (id(group), *map(id, group["params"]))
-            for optimizer in list(self._trainers)
+            for reference in self._references
+            if (optimizer := reference()) is not None
             for group in optimizer.param_groups
         ]
 
@@ -186,6 +189,7 @@ class OptimizerSteps:
             if not self._trains(optimizer):
                 return None
             steps = Steps()
+            self._references.append(weakref.ref(optimizer))
         self._trainers[optimizer] = steps
         self._latest = weakref.ref(optimizer), steps
         return steps

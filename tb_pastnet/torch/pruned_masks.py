@@ -45,8 +45,13 @@ class PrunedMasks(MaskRegistry):
         return self._table
 
     def settle(self) -> None:
-        """See `MaskRegistry`: what is written through `.data` has no version, so contents count."""
-        packed = [np.packbits(tensor_values(mask) != 0).tobytes() for mask in self._masks()]
+        """See `MaskRegistry`: what is written through `.data` has no version, so contents count.
+
+        They are those of the latest `table`.
+        """
+        if not (self._masked or self._packed):
+            return
+        packed = [np.packbits(tensor_values(mask) != 0).tobytes() for mask in self._masked]
         if packed != self._packed:
             self.version += 1
         self._packed = packed

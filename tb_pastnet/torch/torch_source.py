@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -35,16 +36,19 @@ class TensorSource(ArraySource):
         super().__init__(network, process, processes)
         self._entries = [weight.entry for weight in network.weights]
         self._model = self._entries[0].around[0]
-        self._modules = [
+        modules = [
             (module._modules, name, child)
             for module in self._model.modules()
             for name, child in module._modules.items()
         ]
+        self._modules, self._names, self._children = (
+            map(list, zip(*modules, strict=True)) if modules else ([], [], [])
+        )
 
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`. Raises InvalidArgument if the model has lost a module with a weight."""
         # Quicker than looking up all modules, which may also have got a wrapper.
-        if [1 for modules, name, child in self._modules if modules.get(name) is not child]:
+        if not all(map(is_, map(dict.get, self._modules, self._names), self._children)):
             inside = set(map(id, self._model.modules()))
             for entry in self._entries:
                 if id(entry.owner) not in inside:
@@ -52,47 +56,49 @@ class TensorSource(ArraySource):
         return super().compare(number, replace=replace)
 
     @cached_property
-    def _located(self) -> list[tuple[dict[str, Any], str, TorchWeight, int]]:
-        """The places of the weights that are measured together, and their elements."""
-        return [
-            (tensors, key, weight, weight.axis.channels * weight.axis.elements)
-            for tensors, key, weight in Homes(self._together)
-        ]
+    def _located(self) -> tuple[Homes, list[tuple[TorchWeight, torch.Size, int]]]:
+        """The places of the weights that are measured together, their shapes and bytes."""
+        own: list[TorchWeight] = self._together
+        sizes = [4 * weight.axis.channels * weight.axis.elements for weight in own]
+        shapes = [torch.Size(weight.text.shape) for weight in own]
+        return Homes(own), list(zip(own, shapes, sizes, strict=True))
 
     def _locate(self) -> tuple[list[int], object]:
         """See `ArraySource`: where torch has them, if these are plain parameters in memory."""
-        addresses: list[int] = []
-        elsewhere: list[int] = []
-        held: list[object] = []  # another thread may replace a parameter meanwhile
-        for number, (tensors, key, weight, size) in enumerate(self._located):
-            tensor: Any = tensors.get(key)
+        homes, members = self._located
+        held = homes.now()  # another thread may replace a parameter meanwhile
+        addresses = [0] * len(held)
+        tensor: Any
+        for number, tensor in enumerate(held):
+            weight, shape, size = members[number]
             if (
                 type(tensor) in _LOCATED
                 and tensor.dtype is torch.float32
                 and tensor.is_cpu
+                and tensor.shape == shape
                 and tensor.is_contiguous()
                 and not tensor.is_neg()
-                and tensor.shape == weight.text.shape
-                and tensor.untyped_storage().nbytes() >= 4 * (tensor.storage_offset() + size)
                 and weight.stand_in is None
             ):
-                addresses.append(_data_address(tensor) + 4 * tensor.storage_offset())
-            else:
-                addresses.append(0)
-                elsewhere.append(number)
-            held.append(tensor)
-        return addresses, [held, self._fetch(elsewhere, addresses) if elsewhere else None]
+                begin = 4 * tensor.storage_offset()
+                if tensor.untyped_storage().nbytes() >= begin + size:
+                    addresses[number] = _data_address(tensor) + begin
+        if all(addresses):
+            return addresses, held
+        elsewhere = [number for number, address in enumerate(addresses) if not address]
+        return addresses, [held, self._fetch(elsewhere, addresses)]
 
     def _fetch(self, numbers: Iterable[int], addresses: list[int]) -> list[Array]:
         """Reads weights that aren't where they can be measured; returns what holds them."""
+        _, members = self._located
         stacks: dict[tuple[int, ...], list[int]] = {}
         for number in numbers:
-            *_, weight, size = self._located[number]
-            key = weight.shape if size <= STACK_ELEMENTS else (-1, number)
+            weight, _, size = members[number]
+            key = weight.shape if size <= 4 * STACK_ELEMENTS else (-1, number)
             stacks.setdefault(key, []).append(number)
         arrays = []
         for own in stacks.values():
-            tensors = [self._located[number][2].value() for number in own]
+            tensors = [members[number][0].value() for number in own]
             array = np.ascontiguousarray(values_in(_stacked(tensors)), np.float32)
             begin: int = array.__array_interface__["data"][0]
             for place, number in enumerate(own):

@@ -32,7 +32,7 @@ class Calls:
 
 
 def counted(tmp_path, layers, every):
-    """Calls of each step after the twentieth: of the optimizer's step, and of `record`."""
+    """Calls of each step after the twentieth: of the optimizer's step together with `record`'s."""
     model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(layers)])
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     calls, counts = Calls(), []
@@ -53,8 +53,8 @@ def test_a_step_with_nothing_due_takes_few_calls(layers, tmp_path):
     assert min(counts) == sorted(counts)[len(counts) // 2] <= 30
 
 
-@pytest.mark.parametrize(("layers", "most"), [(3, 190), (100, 190)])
-def test_a_record_takes_as_many_calls_for_any_number_of_weights(layers, most, tmp_path):
+@pytest.mark.parametrize("layers", [3, 100])
+def test_a_record_takes_as_many_calls_for_any_number_of_weights(layers, tmp_path):
     pytest.importorskip("numba", reason="without it, each shape is measured by itself")
     counts = counted(tmp_path, layers, every=1)
-    assert sorted(counts)[len(counts) // 2] <= most
+    assert sorted(counts)[len(counts) // 2] <= 135
