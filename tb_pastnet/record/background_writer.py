@@ -149,7 +149,8 @@ class BackgroundWriter:
         """Queues an item, and wakes the writing thread if it is time.
 
         Args:
-            item: a record or a change with its `size` in bytes, or another item without one.
+            item: a record, a change, or a mark between them.
+            size: of a record or a change, in bytes.
         """
         if not self.items:
             self._since = time.monotonic()
