@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core import plain_kernels
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, VALUE_ROWS
 
@@ -34,21 +34,14 @@ _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 class _Sizes:
     """Variables as an array (members, outer, channels, inner).
 
-    `measure` gives one cut of it to a kernel of `core.kernels` or `core.plain_kernels`, replaces
-    that part of `past` if asked to, and returns float64 (VALUE_ROWS, members, channels).
+    `measure` gives one cut of it to a kernel of `core.plain_kernels`, replaces that part of `past`
+    if asked to, and returns float64 (VALUE_ROWS, members, channels).
     """
 
     members: int
     outer: int
     channels: int
     inner: int
-
-    @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """What `core.network_kernel` takes of it."""
-        period = self.channels * self.inner
-        width = period * min(self.outer, max(1, WIDTH // period))
-        return self.outer, self.channels, self.inner, width if self.outer > 1 else 1
 
 
 class Interleaved(_Sizes):
@@ -74,12 +67,10 @@ class Interleaved(_Sizes):
         step = width * max(1, -(-size // (parts * width)))
         return [(slice(None), slice(start, start + step)) for start in range(0, size, step)]
 
-    def measure(
-        self, kernels: ModuleType, current: Values, past: Values, cut: Cut, *, replace: bool
-    ) -> Rows:
+    def measure(self, current: Values, past: Values, cut: Cut, *, replace: bool) -> Rows:
         """See `_Sizes`."""
         out = np.empty((VALUE_ROWS, self.members, self.channels))
-        kernels.columns(current[cut], past[cut], self._width, self.inner, out, replace)
+        plain_kernels.columns(current[cut], past[cut], self._width, self.inner, out, replace)
         return out
 
 
@@ -97,12 +88,10 @@ class Contiguous(_Sizes):
         step = -(-rows // parts)
         return [(slice(start, start + step), slice(None)) for start in range(0, rows, step)]
 
-    def measure(
-        self, kernels: ModuleType, current: Values, past: Values, cut: Cut, *, replace: bool
-    ) -> Rows:
+    def measure(self, current: Values, past: Values, cut: Cut, *, replace: bool) -> Rows:
         """See `_Sizes`."""
         out = np.zeros((VALUE_ROWS, self.members, self.channels))
-        kernels.rows(current[cut], past[cut], cut[0].start, self.outer, out, replace)
+        plain_kernels.rows(current[cut], past[cut], cut[0].start, self.outer, out, replace)
         return out
 
 

@@ -11,7 +11,7 @@ SWITCH = "PASTNET_FAST"
 """Environment variable: 0 switches numba off."""
 
 
-def numba_kernels(otherwise: str, module: str = "kernels") -> ModuleType | None:
+def numba_kernels(otherwise: str, module: str = "network_kernel") -> ModuleType | None:
     """Returns a module of `core` that needs numba; None without numba.
 
     `otherwise` is what computes instead, for the log line with the reason.

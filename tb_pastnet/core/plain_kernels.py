@@ -1,4 +1,4 @@
-"""The statistics of float32 values in NumPy, where numba isn't: `core.kernels` has the same face.
+"""The statistics of float32 values in NumPy, where numba isn't.
 
 Values are reduced block by block: what is computed of a block stays in a processor's cache.
 """
@@ -20,7 +20,13 @@ Rows = npt.NDArray[np.float64]
 def columns(
     current: Floats, past: Floats, width: int, inner: int, out: Rows, replace: bool
 ) -> None:
-    """See `core.kernels`."""
+    """Reduces arrays whose channels come in turn: 0, 1, …, 0, 1, … and so on.
+
+    Both are float32 (members, elements), from the first element of the first channel on; if
+    `replace`, `past` becomes `current`. `width` elements are summed side by side, whole turns of
+    all channels; `inner` is how many adjacent elements belong to one channel. Overwrites `out`,
+    float64 (VALUE_ROWS, members, channels): three sums of squares, the largest |delta|, two counts.
+    """
     members, size = current.shape
     channels = out.shape[2]
     period = channels * inner
@@ -48,7 +54,12 @@ def columns(
 def rows(
     current: Floats, past: Floats, first_row: int, turns: int, out: Rows, replace: bool
 ) -> None:
-    """See `core.kernels`."""
+    """Reduces arrays each row of which belongs to one channel: 0, 1, …, 0, 1, … and so on.
+
+    Both are float32 (rows, elements), some rows of all members from number `first_row` on; `past`
+    becomes `current` where `replace`. In a member the channels come in turn `turns` times. Adds to
+    `out`, as in `columns`.
+    """
     height = max(1, BLOCK // current.shape[1])
     channels = out.shape[2]
     numbers = first_row + np.arange(len(current))

@@ -88,9 +88,10 @@ def channel_statistics(
     if trainable is not None:
         free = free & (axis.split(np.asarray(trainable)) != 0)
     changed = (values != olds) & ~((values != values) & (olds != olds))
-    values, olds = values.astype(np.float64), olds.astype(np.float64)
-    finite, finite_olds = np.isfinite(values), np.isfinite(olds)
+    # A cast of a signalling NaN is invalid, as is a difference of infinities.
     with np.errstate(invalid="ignore"):
+        values, olds = values.astype(np.float64), olds.astype(np.float64)
+        finite, finite_olds = np.isfinite(values), np.isfinite(olds)
         delta = np.where(finite & finite_olds, values - olds, 0.0)
     rows = {
         "norm": _norm(np.where(finite, values, 0.0)),

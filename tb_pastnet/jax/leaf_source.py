@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from tb_pastnet.core.float_words import address_of, words_of
 from tb_pastnet.jax.leaf_weights import LeafWeight
 from tb_pastnet.jax.tree import Tree
 from tb_pastnet.record.array_recorder import Rate, RatedSource
@@ -35,17 +36,18 @@ class LeafSource(RatedSource):
         self._dense: dict[int, tuple[Any, Any]] = {}
         super().__init__(network, rate, packages, process, processes)
 
-    def _locate(self) -> tuple[list[int], object]:
+    def _locate(self, members: str, dtype: str) -> tuple[list[int], object]:
         """See `ArraySource`."""
         leaf, dense = self._tree.leaf, self._dense
         addresses, kept, elsewhere = [], [], []
-        for place, weight in enumerate(self._together):
+        for place, weight in enumerate(self._together[members]):
             value, address = leaf(weight.number), 0
             if (
                 isinstance(value, jax.Array)
                 and value.shape == weight.shape
-                and value.dtype == np.float32
-                and (value.sharding, getattr(value, "_pjrt_layout", None)) == dense.get(place)
+                and value.dtype.name == dtype
+                and (value.sharding, getattr(value, "_pjrt_layout", None))
+                == dense.get(weight.number)
             ):
                 address = value.unsafe_buffer_pointer()
             else:
@@ -53,16 +55,19 @@ class LeafSource(RatedSource):
                 elsewhere.append(place)
             addresses.append(address)
         for place in elsewhere:
-            weight = self._together[place]
-            array = np.ascontiguousarray(weight.effective(), np.float32)
-            addresses[place] = array.__array_interface__["data"][0]
+            weight = self._together[members][place]
+            array = words_of(weight.effective(), dtype)
+            addresses[place] = address_of(array)
             kept.append(array)
-            self._compare_once(place, leaf(weight.number), addresses[place])
+            self._compare_once(weight.number, leaf(weight.number))
         return addresses, kept
 
-    def _compare_once(self, place: int, value: Any, address: int) -> None:
+    def _compare_once(self, number: int, value: Any) -> None:
         """Notes the layout of an array whose values are at its address, in order."""
         layout = getattr(value, "_pjrt_layout", None)
         devices = [] if layout is None else [each.platform for each in value.devices()]
-        if devices == ["cpu"] and value.unsafe_buffer_pointer() == address:
-            self._dense[place] = value.sharding, layout
+        if devices == ["cpu"]:
+            array = np.asarray(value)
+            in_order = array.flags.c_contiguous and array.nbytes == value.nbytes
+            if in_order and address_of(array) == value.unsafe_buffer_pointer():
+                self._dense[number] = value.sharding, layout

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tb_pastnet.core.float_words import address_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
 from tb_pastnet.keras.measure.copies import Stack, TensorCopies, stacks
@@ -21,7 +22,7 @@ from tb_pastnet.keras.measure.runner import EAGER, Runner
 from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.strategies import workers, writes
-from tb_pastnet.record.array_copies import PIECE, ArrayCopies, NetworkCopies
+from tb_pastnet.record.array_copies import NetworkCopies
 from tb_pastnet.record.source import PartedSource
 from tb_pastnet.record.weight import Array, Network
 
@@ -52,9 +53,9 @@ class KerasSource(PartedSource):
         self._fused = fused
         self._read = reading(fused, self._beside)
         self._values: list[Array] | None = None
-        self._copies: dict[int, list[NetworkCopies | ArrayCopies | TensorCopies]] = {}
+        self._copies: dict[int, list[NetworkCopies | TensorCopies]] = {}
         for number in range(copies):
-            parts: list[NetworkCopies | ArrayCopies | TensorCopies] = []
+            parts: list[NetworkCopies | TensorCopies] = []
             if fused:
                 parts.append(fused_copies(fused, self._look))
             if rest:
@@ -136,20 +137,14 @@ def fitting(every: Sequence[Stack]) -> list[Stack]:
     return [stack for stack, place in zip(fitted, places, strict=True) if "CPU" in str(place)]
 
 
-def fused_copies(
-    fitted: Sequence[Stack], read: Callable[[], list[Any]]
-) -> NetworkCopies | ArrayCopies:
-    """Past copies of stacks that numba measures: together, or large ones by several threads."""
-    if any(stack.axis.channels * stack.axis.elements >= 2 * PIECE for stack in fitted):
-        from tb_pastnet.core import kernels
-
-        return ArrayCopies([(stack.axis, len(stack.members)) for stack in fitted], read, kernels)
+def fused_copies(fitted: Sequence[Stack], read: Callable[[], list[Any]]) -> NetworkCopies:
+    """Past copies of stacks that numba measures."""
     from tb_pastnet.core import network_kernel
 
-    def locate() -> tuple[list[int], object]:
+    def locate(_: str) -> tuple[list[int], object]:
         arrays = read()
         return [
-            array.__array_interface__["data"][0] + array.nbytes // len(stack.members) * place
+            address_of(array) + array.nbytes // len(stack.members) * place
             for array, stack in zip(arrays, fitted, strict=True)
             for place in range(len(stack.members))
         ], arrays

@@ -1,8 +1,8 @@
-"""Past copies as arrays: of float32 weights in the memory of this machine.
+"""Past copies as arrays: of weights in the memory of this machine.
 
-`NetworkCopies` measures all weights in one call. `ArrayCopies` cuts large ones, for several
-threads, and measures without numba, too. Each weight is read once, together with its past value,
-which is replaced in the same pass: 12 bytes per weight, at about memory speed.
+`NetworkCopies` measures all weights in one compiled call; without numba, `ArrayCopies` does it in
+NumPy. Each weight is read once, together with its past value, which is replaced in the same pass:
+12 bytes per float32, at about memory speed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.float_words import WORDS, OtherValues, Words, values_of
 from tb_pastnet.core.memory_layout import (
     Cut,
     MemoryLayout,
@@ -27,12 +28,11 @@ from tb_pastnet.core.memory_layout import (
     united,
 )
 from tb_pastnet.core.parallel import processors, start_helpers, together
-from tb_pastnet.core.statistics import DELTA_MAX, VALUE_ROWS, channel_statistics
-
-PIECE = 1 << 18
-"""The number of elements that is worth another thread."""
+from tb_pastnet.core.pieces import PIECE, Plan
+from tb_pastnet.core.statistics import VALUE_ROWS
 
 Floats = npt.NDArray[np.floating]
+Integers = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 
 
@@ -41,15 +41,11 @@ class ArrayCopies:
 
     `axes` describe, for each array from `read`, how its members split into channels, and how many
     of them follow one another in it. `read` returns views of the current values, C-contiguous
-    float32, which are released at once. `kernels` compares them: `core.kernels`, or
-    `core.plain_kernels`. Raises ValueError if `layout_of` has no layout.
+    float32, which are released at once. Raises ValueError if `layout_of` has no layout.
     """
 
     def __init__(
-        self,
-        axes: Sequence[tuple[ChannelAxis, int]],
-        read: Callable[[], Sequence[Values]],
-        kernels: ModuleType,
+        self, axes: Sequence[tuple[ChannelAxis, int]], read: Callable[[], Sequence[Values]]
     ) -> None:
         self._axes = [axis for axis, _ in axes]
         # Of each channel of all.
@@ -62,7 +58,6 @@ class ArrayCopies:
         if len(self._layouts) < len(layouts):
             raise ValueError("expected channels that are side by side, got others")
         self._read = read
-        self._kernels = kernels
         # The largest first: threads then end at about the same time.
         self._cuts = sorted(
             (
@@ -92,7 +87,7 @@ class ArrayCopies:
 
         def measure(number: int, part: Cut) -> Rows:
             arrays = values[number], self._past[number]
-            return self._layouts[number].measure(self._kernels, *arrays, part, replace=replace)
+            return self._layouts[number].measure(*arrays, part, replace=replace)
 
         parts: list[list[Rows]] = [[] for _ in self._axes]
         for (number, _), rows in zip(self._cuts, self._each(measure), strict=True):
@@ -120,69 +115,88 @@ class ArrayCopies:
 class NetworkCopies:
     """Past values of some weights, and their comparison with the current ones, in one call.
 
-    `axes` describe how each splits into channels; `layout_of` must have a layout for it. `locate`
-    returns the address of each, of C-contiguous float32 in the memory of this process, and what
-    keeps them valid. `kernel` is `core.network_kernel`.
+    Several threads share what is large. `axes` describe how each weight splits into channels;
+    `layout_of` must have a layout for it. `locate` returns, for a dtype of `core.float_words`, the
+    address of each weight, C-contiguous words of it in the memory of this process, and what keeps
+    them valid. Past values take as much memory as the weights, as long as these are of `dtype`:
+    if one isn't any more, they become float32. `kernel` is `core.network_kernel`.
     """
 
     def __init__(
         self,
         axes: Sequence[ChannelAxis],
-        locate: Callable[[], tuple[Sequence[int], object]],
+        locate: Callable[[str], tuple[Sequence[int], object]],
         kernel: ModuleType,
+        dtype: str = "float32",
     ) -> None:
         self._axes = axes
         self._locate = locate
         self._kernel = kernel
-        layouts = [layout_of(axis, 1) for axis in axes]
+        self._dtype = dtype
+        self._plan = Plan(axes, processors())
+        if len(self._plan.groups) > 1:
+            start_helpers()
         sizes = [axis.channels * axis.elements for axis in axes]
-        channels = [axis.channels for axis in axes]
-        self._begins, self._firsts = np.cumsum([0, *sizes]), np.cumsum([0, *channels])
-        places = zip(self._begins.tolist(), self._firsts.tolist(), layouts, strict=False)
-        rows = [(*place, *layout.sizes) for *place, layout in places if layout]
-        self._sizes = np.array(rows, np.int64)
-        self._past: Values = np.empty(self._begins[-1], np.float32)
+        self._ends = np.cumsum(sizes)
+        self._shape = VALUE_ROWS, sum(axis.channels for axis in axes)
+        self._past: Words = np.empty(self._ends[-1], WORDS[dtype])
+        # Compiles what is missing, without a look at any weight.
+        self._measure(np.zeros(0, np.int64), self._plan.groups[0][:0], np.empty(self._shape))
         self.take()
 
     def take(self) -> None:
         """Makes the current values the past ones."""
-        addresses, kept = self._locate()
-        self._kernel.copy_network(np.array(addresses, np.int64), self._sizes, self._past)
-        del kept
+        self._pass(np.empty((VALUE_ROWS, 0)), measures=False, replaces=True)
 
     def compare(self, *, replace: bool) -> Floats:
         """See `ArrayCopies`."""
-        addresses, kept = self._locate()
-        rows = np.empty((VALUE_ROWS, self._firsts[-1]), np.float32)
-        places = np.array(addresses, np.int64)
-        if self._kernel.network(places, self._sizes, self._past, rows, replace):
-            return self._unfitting(rows, places, replace=replace)
-        del kept
-        return rows
-
-    def _unfitting(self, rows: Floats, places: npt.NDArray[np.int64], *, replace: bool) -> Floats:
-        """With the weights of which a norm doesn't fit into float32, by the definition."""
-        rows = rows.astype(np.float64)
-        for number, axis in enumerate(self._axes):
-            own = slice(*self._firsts[number : number + 2])
-            if np.isinf(rows[:DELTA_MAX, own]).any():
-                past = self._past[slice(*self._begins[number : number + 2])]
-                values = np.empty_like(past)
-                # From its address, which may be in memory that is to be released at once.
-                size = np.array([[0, *self._sizes[number, 1:]]], np.int64)
-                self._kernel.copy_network(places[number : number + 1], size, values)
-                both = values.reshape(axis.shape), past.reshape(axis.shape)
-                rows[:, own] = channel_statistics(*both, axis)[:VALUE_ROWS]
-                if replace:
-                    past[:] = values
-        return rows
+        rows = np.empty(self._shape)
+        fits = self._pass(rows, measures=True, replaces=replace)
+        return rows.astype(np.float32) if fits else rows
 
     def past(self) -> list[Values]:
         """The past values: an array for each weight."""
-        parts = np.split(self._past, self._begins[1:-1])
+        parts = np.split(values_of(self._past), self._ends[:-1])
         return [
             part.reshape(axis.shape).copy() for part, axis in zip(parts, self._axes, strict=True)
         ]
+
+    def _pass(self, rows: Floats, *, measures: bool, replaces: bool) -> bool:
+        """Passes all weights once; returns whether all norms fit into float32."""
+        try:
+            addresses, kept = self._locate(self._dtype)
+        except OtherValues:
+            self._past, self._dtype = values_of(self._past), "float32"
+            addresses, kept = self._locate(self._dtype)
+        places = np.array(addresses, np.int64)
+        groups, last = self._plan.groups, self._plan.last
+        if len(groups) == 1:
+            fits = self._measure(places, groups[0], rows, measures, replaces)
+        else:
+            fits = all(
+                together(
+                    [
+                        partial(self._measure, places, group, rows, measures, replaces)
+                        for group in groups
+                    ]
+                )
+            )
+            if measures and len(last):
+                fits = self._measure(places, last, rows, measures, replaces) and fits
+        del kept
+        return fits
+
+    def _measure(
+        self,
+        places: Integers,
+        pieces: Integers,
+        rows: Floats,
+        measures: bool = True,
+        replaces: bool = True,
+    ) -> bool:
+        sums = self._plan.squares, self._plan.counts
+        network = self._kernel.network
+        return bool(network(places, pieces, self._past, *sums, rows, measures, replaces))
 
 
 def _parts(layout: MemoryLayout) -> int:

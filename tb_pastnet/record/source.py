@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core import plain_kernels
+from tb_pastnet.core.float_words import WORDS, address_of, words_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
 from tb_pastnet.core.statistics import (
@@ -21,7 +23,7 @@ from tb_pastnet.core.statistics import (
     channel_statistics,
 )
 from tb_pastnet.format.function_change import Input, Place
-from tb_pastnet.record.array_copies import PIECE, ArrayCopies, NetworkCopies
+from tb_pastnet.record.array_copies import ArrayCopies, NetworkCopies
 from tb_pastnet.record.weight import Array, Network, Weight
 
 STACK_ELEMENTS = 1 << 16
@@ -145,36 +147,38 @@ class PartedSource(Source):
 class ArraySource(PartedSource):
     """Past copies and statistics of weights in this machine's memory.
 
-    With numba, weights of float32 or less are measured in one call, large ones by several threads.
-    Without it, small ones of one shape are stacked. Others are measured one by one. Views of them
-    are released at once.
+    With numba, weights of float32 or less are measured in one call, and past copies take as much
+    memory as they do. Without it, small ones of one shape are stacked. Others are measured one by
+    one. Views of them are released at once.
     """
 
     def __init__(self, network: Network[Weight], process: int = 0, processes: int = 1) -> None:
         super().__init__(network, process, processes)
         self._kernel = numba_kernels("NumPy", "network_kernel")
         stacks: dict[Any, list[int]] = {}
-        together: list[int] = []
+        together: dict[str, list[int]] = {}
         rest: list[int] = []
         for number, weight in enumerate(network.weights):
-            axis = weight.axis
-            size = axis.channels * axis.elements
-            # Halves are exact in float32.
-            if layout_of(axis, 1) is None or not np.can_cast(weight.effective().dtype, np.float32):
+            axis, words = weight.axis, _words_of(weight)
+            if layout_of(axis, 1) is None or words is None:
                 rest.append(number)
-            elif self._kernel is not None and size < 2 * PIECE:
-                together.append(number)
+            elif self._kernel is not None:
+                together.setdefault(words, []).append(number)
             else:
-                small = size <= STACK_ELEMENTS
+                small = axis.channels * axis.elements <= STACK_ELEMENTS
                 key = axis.view, axis.axes, None if small else number
                 stacks.setdefault(key, []).append(number)
         weights = network.weights
-        self._together: list[Any] = [weights[number] for number in together]
+        # By the dtype of their words.
+        self._together: dict[str, list[Any]] = {
+            words: [weights[number] for number in members] for words, members in together.items()
+        }
         self._stacks: list[list[Any]] = [
             [weights[number] for number in stack] for stack in stacks.values()
         ]
         self._rest = [weights[number] for number in rest]
-        self._arrange([*together, *chain.from_iterable(stacks.values()), *rest])
+        measured = *together.values(), *stacks.values(), rest
+        self._arrange(list(chain.from_iterable(measured)))
         self._copies: dict[int, list[Any]] = {}
         self.copy(0)
 
@@ -190,22 +194,28 @@ class ArraySource(PartedSource):
 
     def _new_copies(self) -> list[Any]:
         parts: list[Any] = []
-        if self._together and self._kernel is not None:
-            axes = [weight.axis for weight in self._together]
-            parts.append(NetworkCopies(axes, self._locate, self._kernel))
+        for words, members in self._together.items():
+            axes = [weight.axis for weight in members]
+            locate = partial(self._locate, words)
+            parts.append(NetworkCopies(axes, locate, cast(ModuleType, self._kernel), words))
         if self._stacks:
             sizes = [(stack[0].axis, len(stack)) for stack in self._stacks]
-            parts.append(ArrayCopies(sizes, self._read, numba_kernels("NumPy") or plain_kernels))
+            parts.append(ArrayCopies(sizes, self._read))
         if self._rest:
             parts.append(PlainCopies(self._rest))
         return parts
 
-    def _locate(self) -> tuple[list[int], object]:
-        """The addresses of the weights measured together, and what keeps these in memory."""
-        for weight in self._together:
+    def _locate(self, members: str, dtype: str) -> tuple[list[int], object]:
+        """Where weights measured together have their values, and what keeps these in memory.
+
+        Args:
+            members: the key of these weights in `_together`.
+            dtype: of the words that are wanted; raises OtherValues if a value isn't one of these.
+        """
+        for weight in self._together[members]:
             weight.fetch()
-        values = [np.ascontiguousarray(weight.effective(), np.float32) for weight in self._together]
-        return [value.__array_interface__["data"][0] for value in values], values
+        held = [words_of(weight.effective(), dtype) for weight in self._together[members]]
+        return list(map(address_of, held)), held
 
     def _read(self) -> list[Array]:
         for weight in chain.from_iterable(self._stacks):
@@ -217,6 +227,13 @@ class ArraySource(PartedSource):
             else np.stack([weight.effective().reshape(-1) for weight in stack], dtype=np.float32)
             for stack in self._stacks
         ]
+
+
+def _words_of(weight: Weight) -> str | None:
+    """The dtype of the words that hold a weight's values exactly; None if none does."""
+    if weight.dtype in WORDS:
+        return weight.dtype
+    return "float32" if np.can_cast(weight.effective().dtype, np.float32) else None
 
 
 class PlainCopies:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from tb_pastnet.core.float_words import address_of, words_of
+from tb_pastnet.record.device_array import memory_of
 from tb_pastnet.record.source import STACK_ELEMENTS, ArraySource, Floats
 from tb_pastnet.record.weight import Array, Network
 from tb_pastnet.torch.module_tensors import PLAIN, local_of
@@ -24,6 +26,12 @@ _data_address: Any = getattr(torch._C, "_data_address", None)
 _LOCATED = PLAIN if _data_address is not None else ()
 """Classes of tensors that are measured where they are."""
 
+_DTYPES = {
+    "float32": (torch.float32, 4),
+    "bfloat16": (torch.bfloat16, 2),
+    "float16": (torch.float16, 2),
+}
+"""The dtypes of torch, and bytes of an element, by the names of `core.float_words`."""
 
 _Rated = tuple[Group, Steps, int]
 """What `OptimizerSteps.latest_rate` takes."""
@@ -56,59 +64,79 @@ class TensorSource(ArraySource):
         return super().compare(number, replace=replace)
 
     @cached_property
-    def _located(self) -> tuple[Homes, list[tuple[TorchWeight, torch.Size, int]]]:
-        """The places of the weights that are measured together, their shapes and bytes."""
-        own: list[TorchWeight] = self._together
-        sizes = [4 * weight.axis.channels * weight.axis.elements for weight in own]
-        shapes = [torch.Size(weight.text.shape) for weight in own]
-        return Homes(own), list(zip(own, shapes, sizes, strict=True))
+    def _located(self) -> dict[str, tuple[Homes, list[_Located]]]:
+        """The places of the weights that are measured together."""
+        return {
+            dtype: (Homes(members), [_Located.of(weight) for weight in members])
+            for dtype, members in self._together.items()
+        }
 
-    def _locate(self) -> tuple[list[int], object]:
+    def _locate(self, members: str, dtype: str) -> tuple[list[int], object]:
         """See `ArraySource`: where torch has them, if these are plain parameters in memory."""
-        homes, members = self._located
+        homes, own = self._located[members]
         held = homes.now()  # another thread may replace a parameter meanwhile
         addresses = [0] * len(held)
+        wanted, size = _DTYPES[dtype]
         tensor: Any
         for number, tensor in enumerate(held):
-            weight, shape, size = members[number]
+            weight, shape, elements = own[number]
             if (
                 type(tensor) in _LOCATED
-                and tensor.dtype is torch.float32
+                and tensor.dtype is wanted
                 and tensor.is_cpu
                 and tensor.shape == shape
                 and tensor.is_contiguous()
                 and not tensor.is_neg()
                 and weight.stand_in is None
             ):
-                begin = 4 * tensor.storage_offset()
-                if tensor.untyped_storage().nbytes() >= begin + size:
+                begin = size * tensor.storage_offset()
+                if tensor.untyped_storage().nbytes() >= begin + size * elements:
                     addresses[number] = _data_address(tensor) + begin
         if all(addresses):
             return addresses, held
-        elsewhere = [number for number, address in enumerate(addresses) if not address]
-        return addresses, [held, self._fetch(elsewhere, addresses)]
-
-    def _fetch(self, numbers: Iterable[int], addresses: list[int]) -> list[Array]:
-        """Reads weights that aren't where they can be measured; returns what holds them."""
-        _, members = self._located
-        stacks: dict[tuple[int, ...], list[int]] = {}
-        for number in numbers:
-            weight, _, size = members[number]
-            key = weight.shape if size <= 4 * STACK_ELEMENTS else (-1, number)
-            stacks.setdefault(key, []).append(number)
-        arrays = []
-        for own in stacks.values():
-            tensors = [members[number][0].value() for number in own]
-            array = np.ascontiguousarray(values_in(_stacked(tensors)), np.float32)
-            begin: int = array.__array_interface__["data"][0]
-            for place, number in enumerate(own):
-                addresses[number] = begin + array.nbytes // len(own) * place
-            arrays.append(array)
-        return arrays
+        elsewhere = [(number, own[number]) for number, place in enumerate(addresses) if not place]
+        return addresses, [held, _fetch(elsewhere, addresses, dtype)]
 
     def _read(self) -> list[Array]:
         stacks = [values_in(_stacked([each.value() for each in own])) for own in self._stacks]
         return [np.ascontiguousarray(stack, np.float32) for stack in stacks]
+
+
+class _Located(NamedTuple):
+    """A weight that may be measured where it is."""
+
+    weight: TorchWeight
+    shape: torch.Size
+    elements: int
+
+    @classmethod
+    def of(cls, weight: TorchWeight) -> _Located:
+        axis = weight.axis
+        return cls(weight, torch.Size(weight.text.shape), axis.channels * axis.elements)
+
+
+def _fetch(places: Iterable[tuple[int, _Located]], addresses: list[int], dtype: str) -> list[Array]:
+    """Reads weights that aren't where they can be measured; returns what holds them."""
+    stacks: dict[tuple[int, ...], list[tuple[int, TorchWeight]]] = {}
+    for number, (weight, _, elements) in places:
+        key = weight.shape if elements <= STACK_ELEMENTS else (-1, number)
+        stacks.setdefault(key, []).append((number, weight))
+    arrays = []
+    for own in stacks.values():
+        array = _words(_stacked([weight.value() for _, weight in own]), dtype)
+        begin = address_of(array)
+        for place, (number, _) in enumerate(own):
+            addresses[number] = begin + array.nbytes // len(own) * place
+        arrays.append(array)
+    return arrays
+
+
+def _words(tensor: torch.Tensor, dtype: str) -> Array:
+    """See `words_of`: from an accelerator, no more bytes come than the tensor has."""
+    if tensor.dtype is _DTYPES[dtype][0] and tensor.dtype is not torch.float32:
+        words: Array = memory_of(local_of(tensor.detach()).resolve_neg().contiguous().view(torch.int16))
+        return words
+    return words_of(values_in(tensor), dtype)
 
 
 class TorchSource(TensorSource):

@@ -21,12 +21,6 @@ from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, NORM, VALUE_ROWS
 ODD = np.array([0.0, -0.0, 1.5, -2.0, 3e38, 1e-40, np.nan, np.inf, -np.inf], np.float32).tolist()
 
 
-@pytest.fixture(scope="module", params=["numba", "numpy"])
-def by(request):
-    """What measures."""
-    return plain_kernels if request.param == "numpy" else request.getfixturevalue("kernels")
-
-
 @st.composite
 def cases(draw):
     """Values now and before, by member, and the axis of their channels."""
@@ -59,35 +53,35 @@ def expected(current, past, axis):
     return np.stack([*sums, np.abs(delta).max(-1), change.sum(-1), (~finite).sum(-1)])
 
 
-def measured(by, layout, current, past, parts, *, replace=False):
+def measured(layout, current, past, parts, *, replace=False, block=8):
     """The same by the kernels; `past` must be contiguous."""
     arrays = current.reshape(layout.shape), past.reshape(layout.shape)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_kernels, "BLOCK", 8)
+        patch.setattr(plain_kernels, "BLOCK", block)
         return united(
-            [layout.measure(by, *arrays, cut, replace=replace) for cut in layout.cuts(parts)]
+            [layout.measure(*arrays, cut, replace=replace) for cut in layout.cuts(parts)]
         )
 
 
 @given(cases(), st.integers(1, 4))
-def test_parts_give_what_the_whole_gives(by, case, parts):
+def test_parts_give_what_the_whole_gives(case, parts):
     current, past, axis = case
     layout = layout_of(axis, len(current))
-    found = measured(by, layout, current, past.copy(), parts)
+    found = measured(layout, current, past.copy(), parts)
     assert found == pytest.approx(expected(current, past, axis), rel=1e-12)
 
 
 @given(cases(), st.integers(1, 4))
-def test_rows_alone_give_the_same(by, case, parts):
+def test_rows_alone_give_the_same(case, parts):
     current, past, axis = case
     layout = layout_of(axis, len(current))
     rows = Contiguous(layout.members, layout.outer, layout.channels, layout.inner)
-    found = measured(by, rows, current, past.copy(), parts)
+    found = measured(rows, current, past.copy(), parts)
     assert found == pytest.approx(expected(current, past, axis), rel=1e-12)
 
 
 @given(cases(), st.integers(1, 4), st.booleans())
-def test_every_element_is_cut_once_and_replaced_only_on_demand(by, case, parts, replace):
+def test_every_element_is_cut_once_and_replaced_only_on_demand(case, parts, replace):
     current, past, axis = case
     layout = layout_of(axis, len(current))
     times = np.zeros(layout.shape, int)
@@ -96,8 +90,27 @@ def test_every_element_is_cut_once_and_replaced_only_on_demand(by, case, parts, 
     assert (times == 1).all()
     assert len(layout.cuts(parts)) <= max(1, parts)
     kept = past.copy()
-    measured(by, layout, current, kept, parts, replace=replace)
+    measured(layout, current, kept, parts, replace=replace)
     np.testing.assert_array_equal(kept, current if replace else past)
+
+
+@pytest.mark.parametrize(
+    ("members", "view", "channels"),
+    [
+        *((1, (700, 64, 1), 1), (1, (20_001, 3, 1), 1), (5, (3, 7, 2), 1), (1, (1, 50_000, 1), 1)),
+        *((1, (1, 64, 1152), 1), (2, (3, 5, 9), 1), (1, (1, 1, 100_000), 1), (2, (3, 5000, 9), 1)),
+    ],
+    ids=str,
+)
+def test_large_arrays_are_measured_block_by_block(members, view, channels):
+    rng = np.random.default_rng(0)
+    axis = explicit_axis(channels, view, "w")
+    past = rng.normal(size=(members, *view)).astype(np.float32)
+    current = np.where(rng.random(past.shape) < 0.5, past, past * np.float32(1.001))
+    wanted = expected(current, past, axis)
+    found = measured(layout_of(axis, members), current, past, 3, replace=True, block=1 << 15)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_array_equal(past, current)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_pastnet.core import pieces
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import CHANGED, NONFINITE, channel_statistics
-from tb_pastnet.keras import keras_source
 from tb_pastnet.keras.keras_source import fitting, fused_copies, reading
 from tb_pastnet.keras.measure.copies import Stack
 from tb_pastnet.keras.measure.learning_rate import LearningRate
@@ -57,9 +57,8 @@ def test_it_is_what_the_definition_says(case, processors, longest):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(array_copies, "processors", lambda: processors)
         # From 8 elements on, several threads share an array.
-        patch.setattr(array_copies, "PIECE", 4)
-        patch.setattr(keras_source, "PIECE", 4)
-        patch.setattr("tb_pastnet.core.memory_layout.LONGEST_PERIOD", longest)
+        patch.setattr(pieces, "PIECE", 4)
+        patch.setattr(pieces, "MOST_PLACES", longest)
         assert len(fitting([stack])) == 1
         copies = fused_copies([stack], reading([stack], LearningRate()))
         assign(stack, past)

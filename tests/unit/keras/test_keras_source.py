@@ -113,8 +113,8 @@ def test_without_numba_tensorflow_measures(error, monkeypatch, caplog):
 
     real = builtins.__import__
     monkeypatch.setenv(SWITCH, "1")
-    monkeypatch.delitem(sys.modules, "tb_pastnet.core.kernels")
-    monkeypatch.delattr("tb_pastnet.core.kernels")
+    monkeypatch.delitem(sys.modules, "tb_pastnet.core.network_kernel")
+    monkeypatch.delattr("tb_pastnet.core.network_kernel")
     monkeypatch.setattr(builtins, "__import__", imported)
     source = source_of([tf.Variable(tf.zeros((3, 4)))], [AXIS])
     assert [type(part) for part in source._copies[0]] == [TensorCopies]

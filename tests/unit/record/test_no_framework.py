@@ -7,12 +7,13 @@ import sys
 
 NEUTRAL = """
 import importlib, importlib.util, pkgutil, sys
-# Its one module that imports numba is loaded only where numba is installed.
+# Modules that import numba are loaded only where it is installed.
 kernels = importlib.util.find_spec("numba") is not None
+with_numba = {"tb_pastnet.core.compiling", "tb_pastnet.core.network_kernel", "tb_pastnet.core.fingerprint_kernel"}
 for room in ("core", "format", "record", "reader"):
     package = importlib.import_module(f"tb_pastnet.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if kernels or module.name != "tb_pastnet.core.kernels":
+        if kernels or module.name not in with_numba:
             importlib.import_module(module.name)
 print(sorted({"tensorflow", "keras", "torch", "jax"} & set(sys.modules)))
 """
