@@ -62,22 +62,42 @@ def test_statistics_are_those_of_numpy(dtype, memory, fast, monkeypatch):
     assert not source.compare(0)[STATISTICS.index("changed")].any()
 
 
-def test_small_weights_of_one_shape_that_are_no_float32_are_read_together(monkeypatch):
-    module = nn.ModuleList([nn.Linear(4, 4) for _ in range(6)]).bfloat16()
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_small_weights_of_one_shape_are_read_together_if_they_are_not_in_order(dtype, monkeypatch):
+    module = nn.ModuleList([nn.Linear(4, 4) for _ in range(6)]).to(dtype)
     module[1].float()
+    for number, layer in enumerate(module):
+        if number != 3:
+            layer.weight.data = layer.weight.data.t()
     source, read = source_of(module), []
 
-    def counted(tensor):
+    def counted(tensor, wanted):
         read.append(tensor.shape)
-        return module_weights.values_in(tensor)
+        return words(tensor, wanted)
 
-    monkeypatch.setattr(torch_source, "values_in", counted)
+    words = torch_source._words
+    monkeypatch.setattr(torch_source, "_words", counted)
     with torch.no_grad():
         for layer in module:
             layer.weight.add_(1)
     changed = source.compare(0)[STATISTICS.index("changed")]
-    assert [tuple(shape) for shape in read] == [(5, 4, 4), (5, 4)]
+    assert sorted(tuple(shape) for shape in read) == [(4, 4), (4, 4, 4)]
     assert changed.reshape(6, 2, 4).tolist() == [[[1] * 4, [0] * 4]] * 6
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_past_copies_of_16_bits_take_16_bits_until_the_module_gets_another_dtype(dtype):
+    module = nn.Linear(300, 2).to(dtype)
+    start = [each.detach().float() for each in module.parameters()]
+    source = source_of(module)
+    copies = source._copies[0][0]
+    assert copies._past.nbytes == 2 * 602
+    module.float()
+    with torch.no_grad():
+        module.weight.add_(1e-7)
+    moved = (module.weight.detach() != start[0]).float().mean(1)
+    np.testing.assert_allclose(source.compare(0)[STATISTICS.index("changed")][:2], moved)
+    assert copies._past.nbytes == 4 * 602
 
 
 class Elsewhere(torch.Tensor):
