@@ -45,6 +45,7 @@ from tb_pastnet.record.segments import (
 )
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Probing, Source
+from tb_pastnet.record.weight import ORIGIN
 
 TRIAL = "{trial}"
 """Placeholder for the number of a training in the name of a log directory."""
@@ -91,6 +92,9 @@ class Lineage:
             # The program may change its directory later.
             logdir = os.path.abspath(logdir)  # noqa: PTH100 - a Path would follow no `..`
         earlier, start = EarlierRuns(logdir), recorded.schedule.last
+        if earlier.has_former_origins:
+            # Now: the weights are those of the beginning.
+            earlier.former = recorded.source.network.former_origin()
         number = 0
         if start is not None:
             number = earlier.number(recorded.tracker.origin, resumes=start > 0)
@@ -204,10 +208,15 @@ class Lineage:
 
 
 class EarlierRuns:
-    """The runs in a log directory when a Recorder is made; raises UnwritableLog."""
+    """The runs in a log directory when a Recorder is made; raises UnwritableLog.
+
+    Attributes:
+        former: what the origin of the new training would have been called before; "": unknown.
+    """
 
     def __init__(self, logdir: str) -> None:
         self._logdir = logdir
+        self.former = ""
         # Then each new training is a new run.
         self._numbered = TRIAL in logdir
         # Of each run; None of one that has recorded nothing.
@@ -226,8 +235,15 @@ class EarlierRuns:
         own = f"{base_name(self._logdir)}_{number + 1}"
         return join(self._logdir, own) if number else self._logdir
 
+    @property
+    def has_former_origins(self) -> bool:
+        """Whether a run has an origin of the kind that logs had before."""
+        return any(known and not known.startswith(ORIGIN) for known in self._origins)
+
     def number(self, origin: str, *, resumes: bool) -> int:
         """The number of the run that a training continues, or of a new one."""
+        if origin not in self._origins and self.former in self._origins:
+            origin = self.former
         # So is one with the beginning of an earlier one, as of a loaded model, whatever its step.
         is_new = self._numbered and (not resumes or origin in self._origins)
         wanted = "" if is_new else origin

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis, main_variable, variable_role
+from tb_pastnet.core.fingerprint import fingerprints
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import description
@@ -19,6 +20,9 @@ from tb_pastnet.format.fitting import Room
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
+
+ORIGIN = "fingerprints:"
+"""How the name of an origin begins; former ones have no such beginning."""
 
 
 class OwnMasks(Protocol):
@@ -113,6 +117,10 @@ class Weight(ABC):
         """The values that the network computes with, if these aren't the stored ones."""
         return self.read()
 
+    def fingerprints(self) -> npt.NDArray[np.uint64]:
+        """The fingerprint of each channel of what `effective` returns, see `core.fingerprint`."""
+        return fingerprints(np.asarray(self.effective()), self.axis)
+
     def trainable(self) -> bool:
         """Whether updates may change it, by the framework's own flags."""
         return True
@@ -179,7 +187,15 @@ class Network(Generic[W_co]):
         return cls(tuple(fitting), _layers(fitting), left_out, tuple(everything))
 
     def origin(self) -> str:
-        """A fingerprint of all values, 32 digits: runs that start from the same ones share it."""
+        """A name for all values: runs that start from the same ones share it."""
+        digest = hashlib.blake2b(digest_size=16)
+        for weight in self.everything:
+            digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
+            digest.update(weight.fingerprints().tobytes())
+        return ORIGIN + digest.hexdigest()
+
+    def former_origin(self) -> str:
+        """The name that logs have whose origins don't begin with `ORIGIN`; it takes much longer to find."""
         digest = hashlib.blake2b(digest_size=16)
         for weight in self.everything:
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())

@@ -14,6 +14,7 @@ from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.device_array import check_memory, has_memory, memory_of, tensor_values
 from tb_pastnet.record.weight import Array, Network, Weight
+from tb_pastnet.torch.fingerprint import fingerprints
 from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
 
 Axis = int | tuple[int, ...]
@@ -73,6 +74,10 @@ class TorchWeight(Weight):
         if not has_memory(local_of(tensor)):
             raise self.entry.freed()
         return tensor
+
+    def fingerprints(self) -> Any:
+        """See `Weight`: of a tensor's own bits, where its memory is."""
+        return fingerprints(local_of(self.value().detach()), self.axis).cpu().numpy()
 
     def trainable(self) -> bool:
         """See `Weight`. Statistics are written by their layer."""

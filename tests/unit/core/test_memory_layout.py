@@ -58,9 +58,7 @@ def measured(layout, current, past, parts, *, replace=False, block=8):
     arrays = current.reshape(layout.shape), past.reshape(layout.shape)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain_kernels, "BLOCK", block)
-        return united(
-            [layout.measure(*arrays, cut, replace=replace) for cut in layout.cuts(parts)]
-        )
+        return united([layout.measure(*arrays, cut, replace=replace) for cut in layout.cuts(parts)])
 
 
 @given(cases(), st.integers(1, 4))

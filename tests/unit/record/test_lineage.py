@@ -10,6 +10,7 @@ import tensorflow as tf
 import tb_pastnet as pastnet
 from tb_pastnet import Recorder
 from tb_pastnet.keras.model.tf_weights import network
+from tb_pastnet.record.weight import Network
 from tests.recorded import read_lineages
 
 
@@ -19,7 +20,6 @@ def weights(value=1.0):
 
 def test_an_origin_is_of_names_and_values():
     first = network(weights()).origin()
-    assert len(first) == 32
     assert network(weights()).origin() == first
     assert network(weights(), variables=["a/kernel"]).origin() == first
     assert network(weights(1.5)).origin() != first
@@ -53,6 +53,19 @@ def test_a_resumed_lineage_has_the_origin_of_the_one_before(tmp_path):
     assert first.description.origin == network(weights()).origin()
     assert second.description.origin == first.description.origin
     assert (first.description.first_step, second.description.first_step) == (1, 3)
+
+
+@pytest.mark.parametrize("value", [1.0, 1.5], ids=["the same", "others"])
+def test_logs_with_origins_of_the_former_kind_are_continued_by_the_same_weights(
+    value, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(Network, "origin", Network.former_origin)
+        run(tmp_path, weights())
+    run(tmp_path, weights(value))
+    homes = [tmp_path, tmp_path / f"{tmp_path.name}_2"]
+    found = [len(read_lineages(home)) for home in homes if home.exists()]
+    assert found == ([2] if value == 1.0 else [1, 1])
 
 
 def test_other_weights_at_the_first_step_are_another_run(tmp_path, caplog):

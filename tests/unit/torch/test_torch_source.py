@@ -12,7 +12,7 @@ from torch import nn  # noqa: E402
 from tb_pastnet.core.statistics import STATISTICS  # noqa: E402
 from tb_pastnet.errors import InvalidArgument  # noqa: E402
 from tb_pastnet.record.failures import Failures  # noqa: E402
-from tb_pastnet.torch import module_weights, torch_source  # noqa: E402
+from tb_pastnet.torch import torch_source  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps  # noqa: E402
 from tb_pastnet.torch.torch_source import TorchSource  # noqa: E402
