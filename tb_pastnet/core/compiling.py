@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,20 +17,25 @@ _ZERO = np.float32(0)
 MATHS = {"reassoc", "contract"}
 
 
-def compiled(signature: str | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """Compiles code that releases the interpreter's lock, and caches it on disk if possible.
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles code for the arguments that it meets, and caches it on disk if possible.
 
-    It does so at once for a signature, and without one for the arguments that are met.
+    It releases the interpreter's lock.
     """
+    options = {"nogil": True, "fastmath": MATHS, "error_model": "numpy"}
+    try:
+        fast = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # neither the package's directory nor the user's can be written
+        fast = numba.njit(**options)(function)
 
-    def compile_now(function: Callable[..., Any]) -> Any:
-        options = {"nogil": True, "fastmath": MATHS, "error_model": "numpy"}
-        # Numba raises if neither the package's directory nor the user's can be written.
-        with contextlib.suppress(RuntimeError):
-            return numba.njit(signature, cache=True, **options)(function)
-        return numba.njit(signature, **options)(function)
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        try:
+            return fast(*arguments)
+        except OSError:  # it was compiled, but that can't be kept: a disk is full
+            return fast(*arguments)
 
-    return compile_now
+    return call
 
 
 @numba.njit(inline="always")

@@ -41,13 +41,15 @@ Integers = npt.NDArray[np.int64]
 Box: TypeAlias = tuple[slice, ...]
 
 
-def fingerprints(array: Array, axis: ChannelAxis) -> npt.NDArray[np.uint64]:
+def fingerprints(array: Array, axis: ChannelAxis, *, fast: bool = True) -> npt.NDArray[np.uint64]:
     """The fingerprint of each channel of an array.
 
     Args:
         array: values of any dtype of 1, 2, 4, 8 or 16 bytes, of the shape of the axis, in any order
             in memory. No array of its size is made.
         axis: how it splits into channels.
+        fast: whether numba computes it, if it is installed. To compile that takes as long as NumPy
+            needs for a billion words.
 
     Returns:
         uint64 (channels,): equal for equal bits. NaN counts by its bits, and -0.0 isn't 0.0. 0 for
@@ -65,7 +67,7 @@ def fingerprints(array: Array, axis: ChannelAxis) -> npt.NDArray[np.uint64]:
     words = words.reshape(*axis.view, words.shape[-1])
     words = words.transpose(*axis.order, words.ndim - 1)
     axes, out = len(axis.axes), np.zeros(axis.channels, np.int64)
-    kernel = numba_kernels("NumPy", "fingerprint_kernel")
+    kernel = numba_kernels("NumPy", "fingerprint_kernel") if fast else None
     layout = None if kernel is None else _layout_of(words, axes)
     if kernel is not None and layout is not None:
         kernel.add_words(*layout, *tables(words.size // len(out)), out)

@@ -91,7 +91,7 @@ def _factor(position: int, a: Integers, b: Integers) -> Any:  # pragma: no cover
     return a[position % PERIOD] * b[position // PERIOD]
 
 
-@compiled()
+@compiled
 def add_words(
     memory: Words,
     start: int,

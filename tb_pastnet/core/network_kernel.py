@@ -132,7 +132,7 @@ def _collect(
     return first, second, third, largest, changed, nonfinite
 
 
-@compiled()
+@compiled
 def network(
     addresses: Integers,
     pieces: Integers,

@@ -21,6 +21,9 @@ from tb_pastnet.format.fitting import Room
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
+_WORTH_COMPILING = 1 << 28
+"""Elements of a network from which on compiled fingerprints are worth the time to compile them."""
+
 ORIGIN = "fingerprints:"
 """How the name of an origin begins; former ones have no such beginning."""
 
@@ -117,9 +120,9 @@ class Weight(ABC):
         """The values that the network computes with, if these aren't the stored ones."""
         return self.read()
 
-    def fingerprints(self) -> npt.NDArray[np.uint64]:
+    def fingerprints(self, *, fast: bool = True) -> npt.NDArray[np.uint64]:
         """The fingerprint of each channel of what `effective` returns, see `core.fingerprint`."""
-        return fingerprints(np.asarray(self.effective()), self.axis)
+        return fingerprints(np.asarray(self.effective()), self.axis, fast=fast)
 
     def trainable(self) -> bool:
         """Whether updates may change it, by the framework's own flags."""
@@ -189,13 +192,15 @@ class Network(Generic[W_co]):
     def origin(self) -> str:
         """A name for all values: runs that start from the same ones share it."""
         digest = hashlib.blake2b(digest_size=16)
+        sizes = [weight.axis.channels * weight.axis.elements for weight in self.everything]
+        fast = sum(sizes) > _WORTH_COMPILING
         for weight in self.everything:
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
-            digest.update(weight.fingerprints().tobytes())
+            digest.update(weight.fingerprints(fast=fast).tobytes())
         return ORIGIN + digest.hexdigest()
 
     def former_origin(self) -> str:
-        """The name that logs have whose origins don't begin with `ORIGIN`; it takes much longer to find."""
+        """Its name in logs without `ORIGIN` before that; it takes much longer to find."""
         digest = hashlib.blake2b(digest_size=16)
         for weight in self.everything:
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())

@@ -14,12 +14,13 @@ _PIECE = 1 << 22
 _WORDS = {1: torch.int8, 2: torch.int16}
 
 
-def fingerprints(tensor: torch.Tensor, axis: ChannelAxis) -> torch.Tensor:
+def fingerprints(tensor: torch.Tensor, axis: ChannelAxis, *, fast: bool = True) -> torch.Tensor:
     """The fingerprint of each channel of a tensor, on its device.
 
     Args:
         tensor: of a dtype of 1, 2, 4, 8 or 16 bytes, and any strides.
         axis: how it splits into channels.
+        fast: see `core.fingerprint.fingerprints`.
 
     Returns:
         uint64 (channels,), see `core.fingerprint.fingerprints`.
@@ -30,7 +31,7 @@ def fingerprints(tensor: torch.Tensor, axis: ChannelAxis) -> torch.Tensor:
     bits = bits_of(tensor)
     if bits is None:
         return by_operations(tensor, axis)
-    return torch.from_numpy(fingerprint.fingerprints(bits, axis))
+    return torch.from_numpy(fingerprint.fingerprints(bits, axis, fast=fast))
 
 
 @torch.no_grad()

@@ -75,9 +75,10 @@ class TorchWeight(Weight):
             raise self.entry.freed()
         return tensor
 
-    def fingerprints(self) -> Any:
+    def fingerprints(self, *, fast: bool = True) -> Any:
         """See `Weight`: of a tensor's own bits, where its memory is."""
-        return fingerprints(local_of(self.value().detach()), self.axis).cpu().numpy()
+        own = local_of(self.value().detach())
+        return fingerprints(own, self.axis, fast=fast).cpu().numpy()
 
     def trainable(self) -> bool:
         """See `Weight`. Statistics are written by their layer."""

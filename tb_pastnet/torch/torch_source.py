@@ -134,9 +134,8 @@ def _fetch(places: Iterable[tuple[int, _Located]], addresses: list[int], dtype: 
 def _words(tensor: torch.Tensor, dtype: str) -> Array:
     """See `words_of`: from an accelerator, no more bytes come than the tensor has."""
     if tensor.dtype is _DTYPES[dtype][0] and tensor.dtype is not torch.float32:
-        words: Array = memory_of(
-            local_of(tensor.detach()).resolve_neg().contiguous().view(torch.int16)
-        )
+        own = local_of(tensor.detach()).resolve_neg().contiguous()
+        words: Array = memory_of(own.view(torch.int16))
         return words
     return words_of(values_in(tensor), dtype)
 

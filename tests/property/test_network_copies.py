@@ -1,5 +1,9 @@
 """All weights measured in one compiled call, against the definition in NumPy."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -106,6 +110,33 @@ def test_past_copies_follow_weights_that_get_another_dtype(kernel, dtype):
     expected = channel_statistics(shown[-1].reshape(3, 5), past.reshape(3, 5), axis)[:VALUE_ROWS]
     np.testing.assert_allclose(copies.compare(replace=True), expected, rtol=1e-6)
     np.testing.assert_array_equal(copies.past()[0].ravel(), shown[-1])
+
+
+FULL = """
+import errno, sys
+import numpy as np
+from numba.core import caching
+
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+caching.IndexDataCacheFile.save = full
+import tb_pastnet as pastnet
+array = np.ones((3, 4), np.float32)
+with pastnet.numpy.Recorder(sys.argv[1], {"a": lambda: array}, every=1) as recorder:
+    array += 1
+    recorder.record(1)
+    assert type(recorder._source._copies[0][0]).__name__ == "NetworkCopies"
+    print(recorder.notes.counts())
+print(list(pastnet.read(sys.argv[1]).runs.values())[0].variables["a"].changed)
+"""
+
+
+def test_what_is_compiled_works_where_no_disk_keeps_it(kernel, tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
+    command = [sys.executable, "-c", FULL, str(tmp_path / "run")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["{}", "[[1. 1. 1. 1.]]"], done
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
