@@ -63,7 +63,8 @@ class ModuleAudit(ArrayAudit):
         super().__init__(weights, ModuleCauses(steps))
         self._homes = Homes(self.weights)
         self._parameters: list[torch.Tensor] = []
-        self._flags: dict[int, bool] = {}
+        self._flags: list[bool] = []
+        self._by_id: dict[int, bool] = {}
         self._statistics = {each.layer: each.entry.owner for each in weights if each.statistic}
         self._failures = failures
 
@@ -88,13 +89,20 @@ class ModuleAudit(ArrayAudit):
     def trainable(self) -> list[bool]:
         """See `AuditSource`. Looks up the parameters again."""
         self._parameters = self._homes.stored()
-        flags = [each.requires_grad for each in self._parameters]
-        self._flags = dict(zip(map(id, self._parameters), flags, strict=True))
+        self._flags = [each.requires_grad for each in self._parameters]
+        self._by_id.clear()
         return self._homes.trainable()
 
-    def changed(self, optimizer: torch.optim.Optimizer) -> bool:
-        """Whether a flag of what an optimizer trains isn't as `trainable` last saw it."""
-        flags = self._flags
+    @property
+    def changed(self) -> bool:
+        """Whether a flag isn't as `trainable` last saw it: read at each step."""
+        return [each.requires_grad for each in self._parameters] != self._flags
+
+    def changed_of(self, optimizer: torch.optim.Optimizer) -> bool:
+        """The same for what an optimizer trains: each weight may have its own."""
+        if not self._by_id:
+            self._by_id.update(zip(map(id, self._parameters), self._flags, strict=True))
+        flags = self._by_id
         for group in optimizer.param_groups:
             for each in group["params"]:
                 if flags.get(id(each), each.requires_grad) != each.requires_grad:

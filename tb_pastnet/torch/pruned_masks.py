@@ -34,7 +34,13 @@ class PrunedMasks(MaskRegistry):
 
     def table(self) -> MaskTable:
         """The current ones: `version` grows if a mask is another one, or was written."""
-        masks = self._masks()
+        masks = [
+            entry.mask
+            for name, owner, entry in self._places
+            if name in owner._buffers or "parametrizations" in owner._modules
+        ]
+        if masks:
+            masks = [mask for mask in masks if mask is not None]
         seen = [self._declared.version]
         if masks:
             seen += [mask._version for mask in masks]
@@ -55,14 +61,6 @@ class PrunedMasks(MaskRegistry):
         if packed != self._packed:
             self.version += 1
         self._packed = packed
-
-    def _masks(self) -> list[Any]:
-        masks = [
-            entry.mask
-            for name, owner, entry in self._places
-            if name in owner._buffers or "parametrizations" in owner._modules
-        ]
-        return [mask for mask in masks if mask is not None] if masks else masks
 
     def of(self, variable: ModuleTensor) -> Any:
         """See `MaskRegistry`."""

@@ -197,12 +197,13 @@ class Recorder(Recording):
         }
 
     def _see_before(self, optimizer: torch.optim.Optimizer) -> None:
-        if self._between.waiting or self._spread is not None:
-            self._look_before()
-        elif self._flags is None or self._idle:
-            return
-        # Weights frozen since the last record, as long as they haven't moved.
-        elif self._flags.changed(optimizer) if self._steps.stepped else self._tracker.flags_changed:
+        # Weights frozen since the last record, as long as they haven't moved. Masks say by
+        # themselves that they have changed.
+        flags = self._flags
+        flagged = flags is not None and (
+            flags.changed_of(optimizer) if self._steps.stepped else flags.changed
+        )
+        if flagged or self._between.waiting or self._spread is not None:
             self._look_before()
 
     @metered("Could not look at held weights")
