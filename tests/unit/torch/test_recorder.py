@@ -326,7 +326,7 @@ def test_an_optimizer_for_each_weight_costs_no_more_than_its_weight(masks, tmp_p
     def counted(method):
         return lambda self, *args, **more: looks.append(type(self)) or method(self, *args, **more)
 
-    monkeypatch.setattr(ModuleAudit, "quick_key", counted(ModuleAudit.quick_key))
+    monkeypatch.setattr(ModuleAudit, "changed", property(counted(ModuleAudit.changed.fget)))
     monkeypatch.setattr(ModuleCauses, "_look", counted(ModuleCauses._look))
     with pastnet.torch.Recorder(tmp_path, layers, optimizers, every=9, masks=masks) as recorder:
         for step in range(1, 4):
