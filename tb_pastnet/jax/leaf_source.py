@@ -13,7 +13,7 @@ from tb_pastnet.jax.leaf_weights import LeafWeight
 from tb_pastnet.jax.tree import Tree
 from tb_pastnet.record.array_recorder import Rate, RatedSource
 from tb_pastnet.record.device_array import fetch
-from tb_pastnet.record.weight import Network
+from tb_pastnet.record.weight import Array, Network
 
 
 class LeafSource(RatedSource):
@@ -33,41 +33,47 @@ class LeafSource(RatedSource):
         processes: int = 1,
     ) -> None:
         self._tree = tree
-        self._dense: dict[int, tuple[Any, Any]] = {}
+        # By number and dtype: the class of such an array, and what else makes it one.
+        self._dense: dict[tuple[int, str], tuple[Any, Any]] = {}
         super().__init__(network, rate, packages, process, processes)
 
     def _locate(self, members: str, dtype: str) -> tuple[list[int], object]:
         """See `ArraySource`."""
-        leaf, dense = self._tree.leaf, self._dense
-        addresses, kept, elsewhere = [], [], []
-        for place, weight in enumerate(self._together[members]):
-            value, address = leaf(weight.number), 0
-            if (
-                isinstance(value, jax.Array)
-                and value.shape == weight.shape
-                and value.dtype.name == dtype
-                and (value.sharding, getattr(value, "_pjrt_layout", None))
-                == dense.get(weight.number)
-            ):
-                address = value.unsafe_buffer_pointer()
+        values, dense, weights = self._tree.all(), self._dense, self._together[members]
+        addresses: list[int] = []
+        kept: list[Array] = []
+        elsewhere: list[int] = []
+        value: Any
+        kind: Any
+        for place, weight in enumerate(weights):
+            value = values[weight.number]
+            kind, known = dense.get((weight.number, dtype), (None, ()))
+            form = (value.aval, value.sharding, value._pjrt_layout) if type(value) is kind else None
+            # Equal parts of tuples are mostly the same objects: these aren't compared.
+            if kind is not None and form == known:
+                dense[weight.number, dtype] = kind, form
+                addresses.append(value.unsafe_buffer_pointer())
             else:
                 fetch(value)
                 elsewhere.append(place)
-            addresses.append(address)
+                addresses.append(0)
         for place in elsewhere:
-            weight = self._together[members][place]
+            weight = weights[place]
             array = words_of(weight.effective(), dtype)
             addresses[place] = address_of(array)
             kept.append(array)
-            self._compare_once(weight.number, leaf(weight.number))
+            self._compare_once((weight.number, dtype), values[weight.number])
         return addresses, kept
 
-    def _compare_once(self, number: int, value: Any) -> None:
-        """Notes the layout of an array whose values are at its address, in order."""
-        layout = getattr(value, "_pjrt_layout", None)
-        devices = [] if layout is None else [each.platform for each in value.devices()]
-        if devices == ["cpu"]:
+    def _compare_once(self, key: tuple[int, str], value: Any) -> None:
+        """Notes the form of an array whose values are at its address, in order."""
+        if not isinstance(value, jax.Array) or value.dtype.name != key[1]:
+            return
+        if getattr(value, "_pjrt_layout", None) is None:
+            return
+        if [each.platform for each in value.devices()] == ["cpu"]:
             array = np.asarray(value)
-            in_order = array.flags.c_contiguous and array.nbytes == value.nbytes
-            if in_order and address_of(array) == value.unsafe_buffer_pointer():
-                self._dense[number] = value.sharding, layout
+            if array.flags.c_contiguous and address_of(array) == value.unsafe_buffer_pointer():
+                # Its shape and dtype, its sharding, and its layout in memory.
+                form = value.aval, value.sharding, value._pjrt_layout
+                self._dense[key] = type(value), form

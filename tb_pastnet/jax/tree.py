@@ -49,7 +49,7 @@ class Tree:
         self._forms = [_form(value) for _, value in flat]
         self._names = frozenset(leaf.name for leaf in leaves(params))
         self._params: Any = None
-        self._values: Sequence[Any] | None = None
+        self._values: list[Any] | None = None
         self.state: Any = None
         self._slots: dict[str, list[Leaf]] | None = None
         self.training: AbstractContextManager[Any] = nullcontext()
@@ -83,9 +83,13 @@ class Tree:
 
     def leaf(self, number: int) -> Any:
         """A leaf of the tree that the step passed."""
+        return self.all()[number]
+
+    def all(self) -> list[Any]:
+        """The leaves of the tree that the step passed."""
         if self._values is None:
             self._values = self._flat(self._params)
-        return self._values[number]
+        return self._values
 
     def slots(self) -> dict[str, list[Leaf]]:
         """The arrays of the state, by the longest name that their path ends with; else by ""."""

@@ -57,6 +57,8 @@ class ArrayWeight(Weight):
 class RatedSource(ArraySource):
     """Arrays with a learning rate that is passed in; `given` is that of a single step instead."""
 
+    network: Network[Any]
+
     def __init__(
         self,
         network: Network[ArrayWeight],
@@ -71,12 +73,26 @@ class RatedSource(ArraySource):
         self.packages = packages
         super().__init__(network, process, processes)
 
+    def trainable(self) -> Sequence[bool]:
+        """See `Source`."""
+        return [each.text.follows or each.declared_trainable for each in self.network.weights]
+
     def learning_rate(self, step: int) -> float:
         """See `Source`."""
         rate = self.given
         if rate is None:
             rate = self._rate(step) if callable(self._rate) else self._rate
         return float("nan") if rate is None else float(rate)
+
+
+class DeclaredAudit(ArrayAudit):
+    """An audit of `ArrayWeight`s, whose flags are read quickly."""
+
+    weights: Sequence[Any]
+
+    def trainable(self) -> list[bool]:
+        """See `AuditSource`."""
+        return [weight.text.follows or weight.declared_trainable for weight in self.weights]
 
 
 class ArrayRecorder(Recording):
@@ -103,7 +119,7 @@ class ArrayRecorder(Recording):
         if source.writes:
             start = source.network.origin()
             if audit:
-                held = ArrayAudit(weights, causes or DecayByNumbers())
+                held = DeclaredAudit(weights, causes or DecayByNumbers())
                 audited = Audit(held, lambda: table)
         tracker = MaskTracker(weights, lambda: table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, **wishes)

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.axes import ChannelAxis, main_variable, variable_role
+from tb_pastnet.core.axes import ChannelAxis, explicit_axis, main_variable, variable_role
 from tb_pastnet.core.fingerprint import fingerprints
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
@@ -122,7 +122,13 @@ class Weight(ABC):
 
     def fingerprints(self, *, fast: bool = True) -> npt.NDArray[np.uint64]:
         """The fingerprint of each channel of what `effective` returns, see `core.fingerprint`."""
-        return fingerprints(np.asarray(self.effective()), self.axis, fast=fast)
+        values = np.asarray(self.effective())
+        return fingerprints(values, self.axis_of(values.shape), fast=fast)
+
+    def axis_of(self, shape: Sequence[int]) -> ChannelAxis:
+        """The channels of values of a shape: of a rank's own rows, which may have another one."""
+        whole = tuple(shape) == self.text.shape
+        return self.axis if whole else explicit_axis(0, tuple(shape), self.name)
 
     def trainable(self) -> bool:
         """Whether updates may change it, by the framework's own flags."""

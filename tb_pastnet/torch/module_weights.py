@@ -78,9 +78,7 @@ class TorchWeight(Weight):
     def fingerprints(self, *, fast: bool = True) -> Any:
         """See `Weight`: of a tensor's own bits, where its memory is."""
         own = local_of(self.value().detach())
-        part = own.shape != self.text.shape  # of a rank
-        axis = explicit_axis(0, tuple(own.shape), self.name) if part else self.axis
-        return fingerprints(own, axis, fast=fast).cpu().numpy()
+        return fingerprints(own, self.axis_of(own.shape), fast=fast).cpu().numpy()
 
     def trainable(self) -> bool:
         """See `Weight`. Statistics are written by their layer."""

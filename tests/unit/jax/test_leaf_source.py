@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tests.python_calls import PackageCalls
 
 jax = pytest.importorskip("jax", reason="its room is tested where JAX is installed")
 
@@ -43,3 +44,18 @@ def test_values_count_however_they_lie(first, then, tmp_path):
     deltas = [np.linalg.norm(values[step] - values[step - 1], axis=0) for step in range(1, 7)]
     stored = run.variables["w"].delta_norm
     np.testing.assert_allclose(stored, deltas, rtol=0.03)  # codes are right within 2.2 %
+
+
+@pytest.mark.parametrize("leaves", [6, 200])
+def test_a_record_takes_as_many_calls_for_any_number_of_leaves(leaves, tmp_path):
+    pytest.importorskip("numba", reason="without it, each shape is measured by itself")
+    params = {f"w{number}": jax.numpy.ones((4, 4)) for number in range(leaves)}
+    update = jax.jit(lambda params: jax.tree.map(lambda w: w * 0.5, params))
+    calls, counts = PackageCalls(), []
+    with pastnet.jax.Recorder(tmp_path, params, every=1) as recorder:
+        for step in range(1, 20):
+            params = update(params)
+            with calls:
+                recorder.record(step, params)
+            counts.append(calls.count)
+    assert sorted(counts)[len(counts) // 2] <= 130

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 import tb_pastnet as pastnet
-
-PACKAGE = str(Path(pastnet.__file__).parent)
+from tests.python_calls import PackageCalls
 
 torch = pytest.importorskip("torch", reason="its room is tested where torch is installed")
-
-
-class Calls:
-    """Calls of Python functions in the package, on this thread."""
-
-    def __init__(self):
-        self.count = 0
-
-    def __enter__(self):
-        self.count = 0
-        sys.setprofile(self._see)
-
-    def __exit__(self, *error):
-        sys.setprofile(None)
-
-    def _see(self, frame, event, _):
-        self.count += event == "call" and frame.f_code.co_filename.startswith(PACKAGE)
 
 
 def counted(tmp_path, layers, every):
     """Calls of each step after the twentieth: of the optimizer's step together with `record`'s."""
     model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(layers)])
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    calls, counts = Calls(), []
+    calls, counts = PackageCalls(), []
     with pastnet.torch.Recorder(tmp_path, model, optimizer, every=every) as recorder:
         for step in range(1, 60):
             model(torch.ones(2, 4)).sum().backward()
