@@ -1,4 +1,4 @@
-"""The states of channels as the reader has them: all but settled once, then for a threshold."""
+"""The states of channels as the reader has them: all but quiet once, then for a threshold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tb_pastnet.core import channel_states
 
 
-def settled_states(
+def all_states(
     codes: np.ndarray,
     steps: np.ndarray,
     past_steps: np.ndarray,
@@ -20,8 +20,8 @@ def settled_states(
     audited: bool = False,
     follows: bool = False,
 ) -> Any:
-    """uint8 (records, channels), see `channel_states.unsettled_states` and `channel_states.settle`."""
-    unsettled = channel_states.unsettled_states(
+    """uint8 (records, channels), see `channel_states.states_before_quiet` and `channel_states.mark_quiet`."""
+    before_quiet = channel_states.states_before_quiet(
         codes,
         steps,
         past_steps,
@@ -31,4 +31,4 @@ def settled_states(
         patience=patience,
     )
     delta = channel_states.relative_delta(codes)
-    return channel_states.settle(unsettled, delta, threshold=threshold, patience=patience)
+    return channel_states.mark_quiet(before_quiet, delta, threshold=threshold, patience=patience)

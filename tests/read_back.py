@@ -20,7 +20,7 @@ from tests.masks_in_force import masks_in_force
 from tests.tensorboards import Board
 
 STATES = np.array(
-    ["no data", "moving", "reactivated", "settled", "frozen", "pruned", "following", "nonfinite"]
+    ["no data", "moving", "reactivated", "quiet", "frozen", "pruned", "following", "nonfinite"]
 )
 STATISTICS = (
     "norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable",

@@ -19,8 +19,8 @@ from tb_pastnet.core.channel_states import (
     NO_DATA,
     NONFINITE,
     PRUNED,
+    QUIET,
     REACTIVATED,
-    SETTLED,
     VIOLATED,
 )
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
@@ -62,10 +62,10 @@ def slow_relative_delta(delta: int, past: int, norm: int, bad: int) -> int:
     return INFINITE if past == ZERO else delta - past
 
 
-def slow_settled(
+def slow_quiet(
     deltas: list[int], trained: list[bool], threshold: float, patience: int
 ) -> list[bool]:
-    """Whether a channel has settled at each record.
+    """Whether a channel is quiet at each record.
 
     Args:
         deltas: codes of its relative delta.
@@ -74,17 +74,17 @@ def slow_settled(
         patience: quiet records until it is in, restless ones until it is out.
     """
     told: list[bool] = []
-    settled, never_moved, quiet, loud = False, True, 0, 0
+    is_in, never_moved, quiet, loud = False, True, 0, 0
     for delta, trains in zip(deltas, trained, strict=True):
         calm = trains and is_quiet(delta, threshold)
         never_moved = never_moved and calm and delta == ZERO
         quiet = quiet + 1 if calm else 0
         loud = 0 if calm else loud + 1
         if quiet >= patience or never_moved:
-            settled = True
+            is_in = True
         elif not trains or threshold <= 0 or loud >= patience or is_tenfold(delta, threshold):
-            settled = False
-        told.append(settled)
+            is_in = False
+        told.append(is_in)
     return told
 
 
@@ -141,8 +141,8 @@ def slow_states(
         of = (one[name] for name in ("delta_norm", "past_norm", "norm", "nonfinite"))
         deltas = list(map(slow_relative_delta, *of))
         trained = [not held[t][c] and deltas[t] != NAN for t in range(records)]
-        settled = slow_settled(deltas, trained, threshold, patience)
-        found[np.array(settled, bool) & (found[:, c] == MOVING), c] = SETTLED
+        quiet = slow_quiet(deltas, trained, threshold, patience)
+        found[np.array(quiet, bool) & (found[:, c] == MOVING), c] = QUIET
         since_hold = [by_mask[t][c] for t in range(records)]
         moved = [not audited and changed != ZERO for changed in one["changed"]]
         found[slow_violated(since_hold, moved, steps, past_steps), c] |= VIOLATED

@@ -100,7 +100,7 @@ export const questions = {
   },
   async 4(hand) {
     await openLayer(hand, "hidden");
-    const label = (await texts(".gutter-label")).find((text) => text.includes("settled"));
+    const label = (await texts(".gutter-label")).find((text) => text.includes("quiet"));
     return number(label);
   },
   async 5(hand) {

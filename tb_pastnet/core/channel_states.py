@@ -7,10 +7,10 @@ mask it is only measured: a kernel's channel that is zero now, and was seen non-
 latest in this record's past. 3. frozen: no update may change any of it. 4. following: anything but
 an optimizer moves it on purpose, like a target network. 5. reactivated: it was nonfinite, pruned or
 frozen in one of the last `patience` records. 6. no data: the record has no past values, and so no
-delta. 7. settled: its relative delta stayed under the threshold for `patience` records, and since
-then neither reached ten times the threshold nor stayed at or over it for `patience` records. One
-that has been exactly zero since the first record is settled from there on. 8. moving: everything
-else.
+delta. 7. quiet: it moves less than the threshold per step. Its relative delta stayed under the
+threshold for `patience` records, and since then neither reached ten times the threshold nor stayed
+at or over it for `patience` records. One that has been exactly zero since the first record is quiet
+from there on. 8. moving: everything else.
 
 In addition to the state there is one mark, violated: all of it was held since the step of its past
 value, and yet bits changed. Lineages don't matter here: a resumed run is one series.
@@ -29,23 +29,24 @@ from tb_pastnet.core import statistics
 from tb_pastnet.core.quantize import CODES_PER_OCTAVE, NAN, ZERO, Codes, ratio_codes
 
 NAMES = (
-    "no data", "moving", "reactivated", "settled", "frozen", "pruned", "following", "nonfinite",
+    "no data", "moving", "reactivated", "quiet", "frozen", "pruned", "following", "nonfinite",
 )  # fmt: skip
-NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, FOLLOWING, NONFINITE = range(len(NAMES))
+NO_DATA, MOVING, REACTIVATED, QUIET, FROZEN, PRUNED, FOLLOWING, NONFINITE = range(len(NAMES))
 STATE = 0x07
 VIOLATED = 0x80
 
 THRESHOLD = 1e-4
-"""Relative delta under which a channel counts as quiet, unless the user chooses another."""
+"""Relative delta under which a record counts for quiet, unless the user chooses another."""
 
 PATIENCE = 5
-"""Records for which a channel has to be quiet or restless, or stays reactivated."""
+"""Records under or over the threshold that make a channel quiet or moving, or for which it stays
+reactivated."""
 
 STALLED = 20
 """Records without any change after which a trainable channel counts as stalled."""
 
 RESTLESS = 53
-"""Codes from the threshold to the delta that ends settled at once: ten times, on the grid 9.94."""
+"""Codes from the threshold to the delta that ends quiet at once: ten times, on the grid 9.94."""
 
 NEVER = 32767
 """A limit that no threshold reaches."""
@@ -68,7 +69,7 @@ def relative_delta(codes: Codes) -> Codes:
     return delta
 
 
-def unsettled_states(
+def states_before_quiet(
     codes: Codes,
     steps: Integers,
     past_steps: Integers,
@@ -78,7 +79,7 @@ def unsettled_states(
     follows: bool | Flags = False,
     patience: int = PATIENCE,
 ) -> States:
-    """The states before any is settled, which depend on no threshold: for `settle`.
+    """The states before any is quiet, which depend on no threshold: for `mark_quiet`.
 
     They are uint8 (records, channels): a state in the bits of `STATE`, and the mark `VIOLATED`.
     Neither delta_norm nor delta_max of `codes`, int16 (statistics, records, channels), is looked
@@ -192,22 +193,24 @@ def lasting(flags: Flags, steps: Integers) -> Lasting | None:
     )
 
 
-def settle(state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE) -> States:
-    """Settles some of the moving channels by their relative delta, as codes; a new array.
+def mark_quiet(
+    state: States, delta: Codes, *, threshold: float, patience: int = PATIENCE
+) -> States:
+    """Marks some of the moving channels as quiet, by their relative delta as codes; a new array.
 
-    With a threshold of 0 or less none settles.
+    With a threshold of 0 or less none is.
     """
-    return settled_below(state, settling(delta, state, patience), quiet_limit(threshold))
+    return quiet_below(state, quiet_limits(delta, state, patience), limit_of(threshold))
 
 
-def settled_below(unsettled: States, limits: Codes, limit: int) -> States:
-    """The states at a limit, from the smallest limits at which channels settle (see `settling`)."""
-    # SETTLED - MOVING keeps the marks as they are.
-    return unsettled + (limits <= limit).astype(np.uint8) * np.uint8(SETTLED - MOVING)
+def quiet_below(before_quiet: States, limits: Codes, limit: int) -> States:
+    """The states at a limit, from what `quiet_limits` returns."""
+    # QUIET - MOVING keeps the marks as they are.
+    return before_quiet + (limits <= limit).astype(np.uint8) * np.uint8(QUIET - MOVING)
 
 
 class Carry(NamedTuple):
-    """What `settling` needs from earlier records: nothing else decides the later ones."""
+    """What `quiet_limits` needs from earlier records: nothing else decides the later ones."""
 
     quiet_from: Codes  # int16 (records, channels), of the last records, fewer than `patience`
     limit: Codes  # int16 (channels,), of the last record
@@ -220,21 +223,21 @@ class Carry(NamedTuple):
         return cls(np.zeros((0, channels), np.int16), never, np.ones(channels, bool))
 
 
-def settling(delta: Codes, unsettled: States, patience: int = PATIENCE) -> Codes:
-    """The smallest limit, as from `quiet_limit`, at which a record is settled, or `NEVER`.
+def quiet_limits(delta: Codes, before_quiet: States, patience: int = PATIENCE) -> Codes:
+    """The smallest limit, as from `limit_of`, at which a record is quiet, or `NEVER`.
 
-    A larger threshold settles a channel sooner and for longer, never less. So one number per record
-    answers every threshold: with E the smallest limit at which the channel would enter, and S the
-    smallest at which it would stay, L[t] = min(E[t], max(L[t - 1], S[t])).
+    With a larger threshold a channel is quiet sooner and for longer, never less. So one number per
+    record answers every threshold: with E the smallest limit at which the channel would enter, and
+    S the smallest at which it would stay, L[t] = min(E[t], max(L[t - 1], S[t])).
     """
-    return settling_after(Carry.first(delta.shape[1]), delta, unsettled, patience)[0]
+    return limits_after(Carry.first(delta.shape[1]), delta, before_quiet, patience)[0]
 
 
-def settling_after(
-    before: Carry, delta: Codes, unsettled: States, patience: int = PATIENCE
+def limits_after(
+    before: Carry, delta: Codes, before_quiet: States, patience: int = PATIENCE
 ) -> tuple[Codes, Carry]:
     """The same for records that continue earlier ones, and what later records need."""
-    plain = unsettled & np.uint8(STATE)
+    plain = before_quiet & np.uint8(STATE)
     quiet_from = np.minimum(delta, np.int16(NAN)) + np.int16(1)
     trained = (plain == MOVING) | (plain == REACTIVATED)
     quiet_from[~trained] = NEVER
@@ -266,7 +269,7 @@ def settling_after(
     return limits, carry
 
 
-def quiet_limit(threshold: float) -> int:
+def limit_of(threshold: float) -> int:
     """The code under which a relative delta is quiet; none ever is at a threshold of 0 or less."""
     if threshold <= 0:
         return ZERO
@@ -303,7 +306,7 @@ class LatestStates:
         self, widths: Integers, kernels: Flags, follows: Flags, threshold: float = THRESHOLD
     ) -> None:
         self._kernels, self._follows = np.repeat(kernels, widths), np.repeat(follows, widths)
-        self._limit = quiet_limit(threshold)
+        self._limit = limit_of(threshold)
         self._seen = np.zeros(len(self._kernels), bool)
         self._codes: deque[Codes] = deque(maxlen=PATIENCE + 1)
         self._measured: deque[Flags] = deque(maxlen=PATIENCE + 1)
@@ -318,7 +321,7 @@ class LatestStates:
         self._codes.append(codes)
         self._measured.append(self._seen & self._kernels)
         steps = np.arange(len(self._codes))
-        unsettled = unsettled_states(
+        before_quiet = states_before_quiet(
             np.stack(self._codes, axis=1),
             steps,
             steps,
@@ -327,5 +330,5 @@ class LatestStates:
             follows=self._follows,
         )[-1:]
         delta = relative_delta(codes)[None]
-        limits, self._carry = settling_after(self._carry, delta, unsettled)
-        return settled_below(unsettled, limits, self._limit)[0], delta[0]
+        limits, self._carry = limits_after(self._carry, delta, before_quiet)
+        return quiet_below(before_quiet, limits, self._limit)[0], delta[0]

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.channel_states import FROZEN, PRUNED, SETTLED, Lasting
+from tb_pastnet.core.channel_states import FROZEN, Lasting
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import CAUSES, between
 
 KINDS = (
     "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
-    "frozen", "pruned", "settled", "freezes_first", "moves_most",
+    "frozen", "pruned", "freezes_first", "moves_most",
 )  # fmt: skip
 """Kinds of findings, the most important first."""
 
@@ -86,7 +86,7 @@ class Finding:
         channel: the channel to look at, None for all.
 
     Example:
-        >>> finding = Finding("settled", "a", ("dense",), 50, 3, None, "Settled since step 50")
+        >>> finding = Finding("frozen", "a", ("dense",), 50, 3, None, "dense frozen since step 50")
         >>> finding.layers, finding.step
         (('dense',), 50)
     """
@@ -122,7 +122,6 @@ def _of_run(run: RunFacts) -> Iterator[Finding]:
     yield from _lost(run)
     yield from _silent(run)
     yield from _states(run, recorded)
-    yield from _settled(run, recorded)
     moving = [layer for layer in recorded if layer.mean_delta[-1] > 0]
     if len(moving) > 1:
         most = max(moving, key=lambda layer: float(layer.mean_delta[-1]))
@@ -217,30 +216,6 @@ def _lasting_text(kind: str, group: Sequence[tuple[LayerFacts, Lasting]]) -> str
         f"{names}: first {state} at step {lasting.first:,} ({which}); "
         f"{who} since step {lasting.since:,}{rest}"
     )
-
-
-def _settled(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
-    """The layers all of whose channels are settled, frozen or pruned; a stalled layer isn't one."""
-    still_layers: list[tuple[int, LayerFacts]] = []
-    for layer in layers:
-        still = layer.counts[:, [SETTLED, FROZEN, PRUNED]].sum(axis=1)
-        done = (layer.counts[:, SETTLED] > 0) & (still == layer.channels)
-        if done[-1] and "stalled" not in layer.lasting:
-            still_layers.append((_since(layer, done), layer))
-    if not still_layers:
-        return
-    still_layers.sort(key=lambda entry: entry[0])
-    members = [layer for _, layer in still_layers]
-    names = _named(f"{layer.id} since step {step:,}" for step, layer in still_layers)
-    channels = sum(layer.channels for layer in members)
-    text = f"All channels settled, frozen or pruned: {names}"
-    yield _layers_finding("settled", run, members, still_layers[0][0], channels, text)
-
-
-def _since(layer: LayerFacts, so: npt.NDArray[np.bool_]) -> int:
-    """The first step of the records up to the newest at which something holds."""
-    broken = np.flatnonzero(~so)
-    return int(layer.steps[broken[-1] + 1 if len(broken) else 0])
 
 
 def _compared(runs: Sequence[RunFacts]) -> Iterator[Finding]:

@@ -165,7 +165,7 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
         if not masks.audited:
             # Violations are listed from the same records.
             reader.kept((MARKS, name), lambda: series.marks)
-        state = mark(series.unsettled, series.steps, masks.violations.get(name, ()))
+        state = mark(series.before_quiet, series.steps, masks.violations.get(name, ()))
         return _VariableSummary(
             series.steps,
             make_tally(state, series.delta),

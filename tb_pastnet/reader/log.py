@@ -175,8 +175,8 @@ class Run:
         """Counts the channels of each layer in each state, record by record. Reads all layers.
 
         Args:
-            threshold: the relative delta under which a channel is quiet. After five quiet records
-                it is settled; with 0 none ever is.
+            threshold: the relative delta under which a channel is quiet, after five records in
+                a row; with 0 none ever is.
             latest: only this many of the last records, which takes less time; None: all.
 
         Raises:
@@ -195,7 +195,7 @@ class Run:
         """Finds what is worth knowing about the run, most important first. Reads all layers.
 
         These are violations, NaN, trainable weights that don't change, lost records,
-        and layers that are frozen, pruned or settled. `Log.findings` also compares runs.
+        and layers that are frozen or pruned. `Log.findings` also compares runs.
 
         Args:
             threshold: as for `overview`.

@@ -161,7 +161,7 @@ def distinct(columns: Integers) -> tuple[Integers, Integers]:
 class ChannelSets:
     """The sets of channels of one variable, one row per change.
 
-    They don't depend on the threshold, which only separates settled channels from moving ones.
+    They don't depend on the threshold, which only separates quiet channels from moving ones.
     """
 
     steps: Integers  # (changes,), increasing: the record from which each row is in force

@@ -50,7 +50,7 @@ class Overview:
         channels: int64 (layers,), how many there are.
         moving: int64 (records, layers), moving channels.
         reactivated: int64 (records, layers), reactivated channels.
-        settled: int64 (records, layers), settled channels.
+        quiet: int64 (records, layers), quiet channels.
         frozen: int64 (records, layers), frozen channels.
         pruned: int64 (records, layers), pruned channels.
         following: int64 (records, layers), channels moved by anything but an optimizer.
@@ -75,7 +75,7 @@ class Overview:
         ...         weight[:, 0] *= 2
         ...         recorder.record(step)
         >>> overview = pastnet.read(logdir).runs["."].overview()
-        >>> overview.layers, overview.moving[-1].tolist(), overview.settled[-1].tolist()
+        >>> overview.layers, overview.moving[-1].tolist(), overview.quiet[-1].tolist()
         (('dense',), [1], [2])
     """
 
@@ -89,7 +89,7 @@ class Overview:
         self.channels = np.array(figures.channels, np.int64)
         self.moving = counts[channel_states.MOVING].copy()
         self.reactivated = counts[channel_states.REACTIVATED].copy()
-        self.settled = counts[channel_states.SETTLED].copy()
+        self.quiet = counts[channel_states.QUIET].copy()
         self.frozen = counts[channel_states.FROZEN].copy()
         self.pruned = counts[channel_states.PRUNED].copy()
         self.following = counts[channel_states.FOLLOWING].copy()

@@ -20,8 +20,8 @@ from tb_pastnet.core.channel_states import (
     NO_DATA,
     NONFINITE,
     PRUNED,
+    QUIET,
     REACTIVATED,
-    SETTLED,
     STATE,
     VIOLATED,
     States,
@@ -31,7 +31,7 @@ from tb_pastnet.reader.colours import Theme
 from tb_pastnet.reader.state_series import slabs
 from tb_pastnet.reader.tally import StateCounts
 
-STACK = np.array([NONFINITE, MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA])
+STACK = np.array([NONFINITE, MOVING, REACTIVATED, QUIET, FOLLOWING, FROZEN, PRUNED, NO_DATA])
 """From the bottom of a strip to its top."""
 
 MODES = ("both", "state", "delta")

@@ -16,8 +16,8 @@ from tb_pastnet.core.channel_states import (
     NO_DATA,
     NONFINITE,
     PRUNED,
+    QUIET,
     REACTIVATED,
-    SETTLED,
     STATE,
     VIOLATED,
     States,
@@ -51,7 +51,7 @@ _GAP = 0.22  # of a row
 _TALLEST = 30.0  # inches
 _LONGEST = 40  # characters of a name
 _STEPS = 16  # colours of the scale in the legend
-_LISTED = (MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED, FOLLOWING, NONFINITE, NO_DATA)
+_LISTED = (MOVING, QUIET, FROZEN, PRUNED, REACTIVATED, FOLLOWING, NONFINITE, NO_DATA)
 
 
 class Plot(Figure):

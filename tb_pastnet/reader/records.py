@@ -152,11 +152,11 @@ class Records:
         """Returns the state of each channel at each record.
 
         Args:
-            threshold: the relative delta under which a channel is quiet. After five quiet records
-                it is settled; with 0 none ever is.
+            threshold: the relative delta under which a channel is quiet, after five records in
+                a row; with 0 none ever is.
 
         Returns:
-            str (records, channels): "moving", "reactivated", "settled", "frozen", "pruned",
+            str (records, channels): "moving", "reactivated", "quiet", "frozen", "pruned",
             "following" or "nonfinite".
         """
         names: npt.NDArray[np.str_] = _NAMES[self._codes(threshold) & np.uint8(STATE)]
@@ -320,7 +320,7 @@ class Layer(Records):
         >>> layer.relative_delta[-1].tolist()
         [1.0, 0.0, 0.0]
         >>> layer.states()[-1].tolist()
-        ['moving', 'settled', 'settled']
+        ['moving', 'quiet', 'quiet']
     """
 
     def __init__(self, reader: RunReader, layer: description.LayerEntry) -> None:

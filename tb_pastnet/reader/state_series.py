@@ -62,7 +62,7 @@ class StateSeries:
     past_steps: Integers  # (records,), of the value that each is compared with
     wall_times: Floats  # (records,), NaN where unknown
     learning_rates: Floats  # (records,), NaN where unknown
-    unsettled: channel_states.States  # (records, channels), states with none settled; see `states`
+    before_quiet: channel_states.States  # (records, channels), states with none quiet; see `states`
     delta: Codes  # (records, channels), codes of the relative delta
     marks: Marks  # channels that moved while fully held
     pruned: Floats  # (records,), weights that the kept mask holds at zero, by the shares
@@ -77,19 +77,19 @@ class StateSeries:
     @property
     def size(self) -> int:
         """Bytes that it holds."""
-        cells = self.unsettled.nbytes + self.delta.nbytes + self.marks.size
+        cells = self.before_quiet.nbytes + self.delta.nbytes + self.marks.size
         return cells + 6 * self.steps.nbytes
 
     def states(self, threshold: float) -> channel_states.States:
         """The states, uint8 (records, channels), where quiet means under this relative delta."""
-        settled = np.empty_like(self.unsettled)
+        quiet = np.empty_like(self.before_quiet)
 
         def slab(part: slice) -> None:
-            own = self.unsettled[:, part], self.delta[:, part]
-            settled[:, part] = channel_states.settle(*own, threshold=threshold)
+            own = self.before_quiet[:, part], self.delta[:, part]
+            quiet[:, part] = channel_states.mark_quiet(*own, threshold=threshold)
 
-        list(in_threads(slab, slabs(*settled.shape)))
-        return settled
+        list(in_threads(slab, slabs(*quiet.shape)))
+        return quiet
 
 
 def slabs(records: int, channels: int) -> list[slice]:
@@ -117,7 +117,7 @@ def make_state_series(
     def slab(part: slice) -> tuple[Floats, Floats]:
         codes = series.codes[:, :, part]
         delta[:, part] = channel_states.relative_delta(codes)
-        state[:, part] = calm & channel_states.unsettled_states(
+        state[:, part] = calm & channel_states.states_before_quiet(
             codes,
             series.steps,
             series.past_steps,

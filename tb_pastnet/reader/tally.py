@@ -1,9 +1,9 @@
 """How many channels of a variable are in each state, record by record, at every threshold.
 
 The records of a run are much larger than a cache, a tally is a fraction of that. Each moving
-channel of each record is reduced to the limit from which it is settled, see
-`channel_states.settling`, and its relative delta. Which channel it was doesn't matter, so these are
-sorted, and then they pack well. All other channels are only counted.
+channel of each record is reduced to the limit from which it is quiet, see
+`channel_states.quiet_limits`, and its relative delta. Which channel it was doesn't matter, so these
+are sorted, and then they pack well. All other channels are only counted.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class Tally:
         mean = np.full(self.records, np.nan, np.float32)
         if self.records and self.channels:
             limits, deltas = self._unpacked()
-            moving = limits > channel_states.quiet_limit(threshold)
+            moving = limits > channel_states.limit_of(threshold)
             trained = self.channels - counts.sum(axis=1)
             counts[:, channel_states.MOVING] = np.count_nonzero(moving, axis=0)
-            counts[:, channel_states.SETTLED] = trained - counts[:, channel_states.MOVING]
+            counts[:, channel_states.QUIET] = trained - counts[:, channel_states.MOVING]
             shares = _SHARE_OF_CODE[deltas.view(np.uint16)]
             moving &= ~np.isnan(shares)
             number = np.count_nonzero(moving, axis=0)
@@ -101,17 +101,19 @@ class Tally:
         return limits, limits + planes.unpack(reader, self.channels, self.records)
 
 
-def make_tally(unsettled: channel_states.States, delta: Codes) -> Tally:
+def make_tally(before_quiet: channel_states.States, delta: Codes) -> Tally:
     """Counts the channels in each state, record by record."""
-    records, channels = unsettled.shape
+    records, channels = before_quiet.shape
     table = np.zeros((records, _WIDTH), np.uint32)
-    plain = unsettled & np.uint8(channel_states.STATE)
+    plain = before_quiet & np.uint8(channel_states.STATE)
     moving = plain == channel_states.MOVING
     for state in np.unique(plain[~moving]):
         table[:, state] = np.count_nonzero(plain == state, axis=1)
-    if (unsettled != plain).any():
-        table[:, -1] = np.count_nonzero(unsettled & np.uint8(channel_states.VIOLATED), axis=1)
-    limits = np.where(moving, channel_states.settling(delta, unsettled), np.int16(_ELSEWHERE))
+    if (before_quiet != plain).any():
+        table[:, -1] = np.count_nonzero(before_quiet & np.uint8(channel_states.VIOLATED), axis=1)
+    limits = np.where(
+        moving, channel_states.quiet_limits(delta, before_quiet), np.int16(_ELSEWHERE)
+    )
     still = zlib.compress(table.tobytes(), _LEVEL)
     packed = _packed(limits, delta) if records and channels else b""
     bins = np.bincount(_BIN_OF_CODE[delta[moving].view(np.uint16)], minlength=BINS + 1)

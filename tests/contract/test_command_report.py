@@ -143,9 +143,9 @@ def test_a_run_that_isnt_there_is_named(sample: Path) -> None:
 def test_a_threshold_changes_what_is_settled(tmp_path: Path) -> None:
     files.write_run(tmp_path, layers={"conv1": 2})
     moving = command("report", tmp_path, "--json").json["runs"][0]["layers"][0]
-    settled = command("report", tmp_path, "--json", "--threshold", "10").json["runs"][0]
-    assert (moving["moving"], moving["settled"]) == (2, 0)
-    assert (settled["layers"][0]["settled"], settled["threshold"]) == (2, 10.0)
+    quiet = command("report", tmp_path, "--json", "--threshold", "10").json["runs"][0]
+    assert (moving["moving"], moving["quiet"]) == (2, 0)
+    assert (quiet["layers"][0]["quiet"], quiet["threshold"]) == (2, 10.0)
 
 
 def test_a_log_of_summary_calls_is_reported(tmp_path: Path) -> None:

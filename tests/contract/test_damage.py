@@ -92,7 +92,7 @@ def check_all(logdir: Path, loader: str, true: StateSeries) -> Counter[str]:
                 at = np.searchsorted(true.steps, moves.steps)
                 assert set(moves.steps.tolist()) <= set(STEPS), name
                 np.testing.assert_array_equal(moves.delta, true.delta[at], name)
-                np.testing.assert_array_equal(moves.unsettled, true.unsettled[at], name)
+                np.testing.assert_array_equal(moves.before_quiet, true.before_quiet[at], name)
                 assert moves.account.shown == len(moves.steps)
                 # What the timeline knows of is missed, even where the whole series is gone.
                 assert moves.account.offered >= account.shown

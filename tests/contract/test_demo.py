@@ -144,7 +144,7 @@ def test_dense_stops_by_itself(tab):
         _, state, _ = cells(tab, "dense", layer)
         # A ReLU of torch may be dead from the first steps on.
         assert (state[:, 10] == channel_states.MOVING).mean() > 0.85
-        assert (state[:, -1] == channel_states.SETTLED).mean() > 0.9
+        assert (state[:, -1] == channel_states.QUIET).mean() > 0.9
 
 
 def test_layers_freeze_from_the_input_on_and_the_last_one_thaws(tab):

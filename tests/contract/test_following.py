@@ -42,7 +42,7 @@ def test_routes_tell_it(logdir: Path, loader: str) -> None:
         assert header["follows"] is True
         _, drawn = here.arrays("/overview", run="byol", cols=2)
         assert drawn["shares"][1, :, 6].tolist() == pytest.approx([255, 212.5], abs=0.5)
-        # A threshold settles only what trains.
+        # A threshold makes only quiet what trains.
         _, arrays = here.arrays("/records", run="byol", th=1000.0)
         assert arrays["counts"][1, -1].tolist() == [0, 0, 0, 0, 0, 1, 5, 0]
 

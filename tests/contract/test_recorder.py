@@ -64,8 +64,8 @@ def test_what_was_recorded_is_what_the_routes_answer(
                 assert found["delta_norm"][at] == pytest.approx(delta, rel=0.023)
                 assert (found["delta_norm"][at] == 0) == (delta == 0)
         assert channel(here, 0)["state"][-1] == "moving"
-        assert channel(here, 1)["state"][-1] == "settled"
-        assert channel(here, 2)["state"][-1] == "settled"  # zero in every record isn't pruned
+        assert channel(here, 1)["state"][-1] == "quiet"
+        assert channel(here, 2)["state"][-1] == "quiet"  # zero in every record isn't pruned
         _, arrays = here.arrays("/records", run="run")
         assert arrays["counts"][0, -1].tolist() == [0, 1, 0, 2, 0, 0, 0, 0]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 FLAT = {
-    "#93bde4": "settled",
+    "#93bde4": "quiet",
     "#2459a6": "frozen",
     "#eceef1": "pruned",
     "#d3d7dc": "pruned",

@@ -131,7 +131,7 @@ def test_what_stands_still_has_the_colour_of_what_is_settled(probed: Tab) -> Non
     column = found["head"].index("freeze_early")
     still = {row[0] for row in found["table"] if row[column] == "0"}
     assert 0 < len(still) < len(found["table"])
-    assert {name for name, colour in found["colours"] if FLAT.get(colour) == "settled"} == still
+    assert {name for name, colour in found["colours"] if FLAT.get(colour) == "quiet"} == still
 
 
 def number(text: str) -> float:

@@ -248,9 +248,9 @@ def test_downloads_are_of_the_view(tab: Tab) -> None:
     assert any(HOSTILE in line for line in lines)
     # A picture's legend explains the states that are in it.
     assert found["legends"] == [
-        ["Settled", "Frozen", "Pruned"],
+        ["Quiet", "Frozen", "Pruned"],
         [],
-        ["Moving, Δ from", "Settled", "Frozen", "Pruned", "Violated"],
+        ["Moving, Δ from", "Quiet", "Frozen", "Pruned", "Violated"],
     ]
 
 

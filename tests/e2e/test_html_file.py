@@ -53,8 +53,8 @@ def test_the_numbers_are_those_of_the_log(found: dict[str, Any], log: Path) -> N
     heads, compared = found["shown"]["network"]["heads"], 0
     for run in read.runs.values():
         last = run.overview(latest=1)
-        settled, channels = int(last.settled.sum()), int(last.channels.sum())
-        if settled > channels / 2:  # then it is the first number of its head
-            assert any(f"{share_text(settled, channels)} settled" in head for head in heads), run
+        quiet, channels = int(last.quiet.sum()), int(last.channels.sum())
+        if quiet > channels / 2:  # then it is the first number of its head
+            assert any(f"{share_text(quiet, channels)} quiet" in head for head in heads), run
             compared += 1
     assert compared > 0

@@ -13,7 +13,7 @@ from tests.e2e.stories import LAYERS, RUNS, in_row
 from tests.e2e.texts import total_of
 
 LAYER, STEP, CHANNEL = "block/conv2", 30, 1
-STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
+STATES = ("no data", "moving", "reactivated", "quiet", "frozen", "pruned")
 MOVING, REACTIVATED = 1, 2
 
 

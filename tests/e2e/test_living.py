@@ -16,7 +16,7 @@ from tests.e2e.stories import LAYERS
 from tests.event_files import LineageWriter, codes, write_run
 
 LAYER = "block/conv2"
-STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
+STATES = ("no data", "moving", "reactivated", "quiet", "frozen", "pruned")
 COLOURS = ("#425066", "#12b5cb", "#e52592", "#f9ab00")
 
 

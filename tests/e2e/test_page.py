@@ -22,7 +22,7 @@ from tests.e2e.stories import (
 from tests.e2e.texts import cell_texts, head_text, shares_text, total_of
 from tests.event_files import LineageWriter, write_run
 
-STATES = ("no data", "moving", "reactivated", "settled", "frozen", "pruned")
+STATES = ("no data", "moving", "reactivated", "quiet", "frozen", "pruned")
 TOTAL = "All layers"
 
 

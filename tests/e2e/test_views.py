@@ -122,7 +122,7 @@ def test_a_missing_part_is_found(
     ("name", "colour", "other"),
     sampled(
         [
-            ("network-1440x900.light", "#93bde4", "#a3cdf4"),  # settled, a little lighter
+            ("network-1440x900.light", "#93bde4", "#a3cdf4"),  # quiet, a little lighter
             ("layer-1440x900.dark", "#2f63b5", "#2f83b5"),  # frozen, a little greener
             ("network-1440x900.light", "#4a0f4e", "#2459a6"),  # reactivated as frozen
             ("layer-1440x900.dark", "#55585c", "#757678"),  # the hatch of pruned

@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 PICTURES = ["PNG of the picture", "SVG of the picture", "Copy the picture"]
 """What the download menu of every view begins with."""
 
-LEGEND = ("moving", "settled", "frozen", "pruned", "reactivated")
+LEGEND = ("moving", "quiet", "frozen", "pruned", "reactivated")
 """The states in the order of the legend and of the table."""
 
 

@@ -26,7 +26,7 @@ class Case:
 
 
 MEASURES = (
-    "moving", "settled", "frozen", "pruned", "reactivated", "violated", "sparsity", "delta",
+    "moving", "quiet", "frozen", "pruned", "reactivated", "violated", "sparsity", "delta",
 )  # fmt: skip
 
 

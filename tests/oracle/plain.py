@@ -22,13 +22,13 @@ STATES = (
     "no data",
     "moving",
     "reactivated",
-    "settled",
+    "quiet",
     "frozen",
     "pruned",
     "following",
     "nonfinite",
 )
-NO_DATA, MOVING, REACTIVATED, SETTLED, FROZEN, PRUNED, FOLLOWING, NONFINITE = range(8)
+NO_DATA, MOVING, REACTIVATED, QUIET, FROZEN, PRUNED, FOLLOWING, NONFINITE = range(8)
 PATIENCE, TEN_TIMES, STALLED = 5, 53, 20
 
 
@@ -144,7 +144,7 @@ class Recorded:
         quiet = trains & (self.delta < limit)
         never = trains & (self.delta == ZERO) & (threshold > 0)
         again: Flags
-        settled = np.zeros(self.tensor.channels, bool)
+        quiet = np.zeros(self.tensor.channels, bool)
         found = np.zeros(quiet.shape, np.int64)
         for at in range(len(found)):
             last = slice(max(0, at - PATIENCE + 1), at + 1)
@@ -152,7 +152,7 @@ class Recorded:
             if at + 1 >= PATIENCE:
                 entered |= quiet[last].all(axis=0)
             stays = trains[at] & (self.delta[at] < limit + TEN_TIMES) & quiet[last].any(axis=0)
-            settled = entered | (settled & stays)
+            quiet = entered | (quiet & stays)
             before = slice(max(0, at - PATIENCE), at)
             again = np.asarray(np.any(~trains[before], axis=0), bool)
             for channel in range(self.tensor.channels):
@@ -165,7 +165,7 @@ class Recorded:
                 elif again[channel]:
                     state = REACTIVATED
                 else:
-                    state = SETTLED if settled[channel] else MOVING
+                    state = QUIET if quiet[channel] else MOVING
                 found[at, channel] = state
         return found
 

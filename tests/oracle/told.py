@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tests.oracle.plain import FROZEN, NONFINITE, PRUNED, SETTLED, Figures, Oracle, Recorded
+from tests.oracle.plain import FROZEN, NONFINITE, PRUNED, Figures, Oracle, Recorded
 
 KINDS = (
     "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
-    "frozen", "pruned", "settled", "freezes_first", "moves_most",
+    "frozen", "pruned", "freezes_first", "moves_most",
 )  # fmt: skip
 CAUSES = {"momentum": "momentum left in the optimizer's slots", "unknown": "unknown"}
 
@@ -97,22 +97,6 @@ def _of(oracle: Oracle, threshold: float) -> list[Said]:
         for layer, own in oracle.layers.items()
     }
     found += _standing(oracle, rows)
-    done: list[tuple[int, str]] = []
-    for layer, row in rows.items():
-        still = [
-            one.counts[SETTLED] > 0
-            and one.counts[SETTLED] + one.counts[FROZEN] + one.counts[PRUNED] == one.channels
-            for one in row
-        ]
-        if still[-1] and not oracle.layers[layer].stalled():
-            done.append((_since(row, still), layer))
-    done.sort(key=lambda one: one[0])
-    if done:
-        names = [layer for _, layer in done]
-        where = named([f"{layer} since step {at:,}" for at, layer in done])
-        channels = sum(rows[layer][-1].channels for layer in names)
-        text = f"All channels settled, frozen or pruned: {where}"
-        found.append(Said("settled", run, tuple(names), done[0][0], channels, text))
     moving = [(row[-1].mean_delta, layer) for layer, row in rows.items() if row[-1].mean_delta > 0]
     if len(moving) > 1:
         mean, layer = max(moving, key=lambda one: one[0])

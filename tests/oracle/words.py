@@ -10,15 +10,15 @@ from tests.oracle.plain import (
     MOVING,
     NONFINITE,
     PRUNED,
+    QUIET,
     REACTIVATED,
-    SETTLED,
     STATES,
     Figures,
 )
 
-LEGEND = (MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED)
+LEGEND = (MOVING, QUIET, FROZEN, PRUNED, REACTIVATED)
 TITLES = {
-    "moving": "Still moving", "settled": "Settled", "frozen": "Frozen", "pruned": "Pruned",
+    "moving": "Still moving", "quiet": "Quiet", "frozen": "Frozen", "pruned": "Pruned",
     "reactivated": "Reactivated", "violated": "Violated", "sparsity": "Sparsity",
     "delta": "Mean Δ of moving",
 }  # fmt: skip

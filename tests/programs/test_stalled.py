@@ -32,10 +32,10 @@ def test_ten_that_the_optimizer_was_never_given_and_ten_that_are_slow(tmp_path: 
     (run,) = pastnet.read(tmp_path).runs.values()
     (stalled,) = (each for each in run.findings() if each.kind == "stalled")
     assert sorted(stalled.layers) == sorted(part.name for part in forgotten)
-    # They move by far less than the threshold, so that both look settled.
+    # They move by far less than the threshold, so that both look quiet.
     for part in parts:
         variable = run.variables[f"{part.name}/kernel"]
-        assert set(variable.states()[-1]) == {"settled"}
+        assert set(variable.states()[-1]) == {"quiet"}
         assert (variable.delta_norm[-20:].max() > 0) == (part in slow)
     assert not run.violations
     done = command("report", str(tmp_path), "--fail-on", "stalled")

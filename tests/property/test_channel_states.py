@@ -17,7 +17,7 @@ from tb_pastnet.reader.overlap_sets import make_channel_sets
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.state_series import make_state_series
 from tests import event_files as files
-from tests.all_states import settled_states
+from tests.all_states import all_states
 from tests.examples import examples
 from tests.slow_states import first_loud, slow_states
 
@@ -93,7 +93,7 @@ def told(
 ) -> np.ndarray:
     codes, steps, past = run[0][:, :records], run[1][:records], run[2][:records]
     measured = channel_states.seen(codes) if kernel else None
-    return settled_states(codes, steps, past, measured=measured, threshold=threshold, **options)
+    return all_states(codes, steps, past, measured=measured, threshold=threshold, **options)
 
 
 @given(records(), thresholds, patience, st.booleans(), st.booleans())
@@ -114,16 +114,16 @@ def test_they_are_those_of_what_was_recorded_until_then(run, threshold, patience
 
 
 @given(records(), thresholds, thresholds, patience)
-def test_a_larger_threshold_unsettles_none(run, one, other, patience):
+def test_with_a_larger_threshold_none_is_less_quiet(run, one, other, patience):
     low, high = (
         told(run, threshold, patience=patience) & channel_states.STATE
         for threshold in sorted((one, other))
     )
-    assert (high[low == channel_states.SETTLED] == channel_states.SETTLED).all()
-    # And of all others none becomes anything else but settled.
+    assert (high[low == channel_states.QUIET] == channel_states.QUIET).all()
+    # And of all others none becomes anything else but quiet.
     changed = low != high
     assert (low[changed] == channel_states.MOVING).all()
-    assert (high[changed] == channel_states.SETTLED).all()
+    assert (high[changed] == channel_states.QUIET).all()
 
 
 @given(st.floats(1e-9, 1.0), st.floats(0.01, 20))
@@ -135,9 +135,9 @@ def test_ten_times_the_threshold_is_told_as_precisely_as_records_are(threshold, 
     codes[[s.NONFINITE, s.DELTA_NORM]] = ZERO
     codes[s.DELTA_NORM, 5] = int(np.rint(16 * np.log2(threshold * times)))
     steps = np.arange(6)
-    found = settled_states(codes, steps, steps - 1, measured=None, threshold=threshold)
-    assert found[:, 0].tolist()[:5] == [channel_states.SETTLED] * 5
-    assert (found[5, 0] == channel_states.SETTLED) == (times < 10)
+    found = all_states(codes, steps, steps - 1, measured=None, threshold=threshold)
+    assert found[:, 0].tolist()[:5] == [channel_states.QUIET] * 5
+    assert (found[5, 0] == channel_states.QUIET) == (times < 10)
 
 
 @given(records(), st.lists(st.booleans(), min_size=3, max_size=3), thresholds, st.data())
@@ -150,7 +150,7 @@ def test_record_by_record_they_are_those_of_all_together(run, kernels, threshold
     found = [latest.add(codes[:, record])[0] for record in range(codes.shape[1])]
     for channel in range(channels):
         own = codes[:, :, channel : channel + 1]
-        expected = settled_states(
+        expected = all_states(
             own,
             steps,
             past,
@@ -166,7 +166,7 @@ def test_record_by_record_they_are_those_of_all_together(run, kernels, threshold
 def test_what_follows_is_never_trained(run, threshold, patience):
     options = {"patience": patience, "threshold": threshold}
     plain = told(run, threshold, patience=patience) & channel_states.STATE
-    found = settled_states(*run, measured=channel_states.seen(run[0]), follows=True, **options)
+    found = all_states(*run, measured=channel_states.seen(run[0]), follows=True, **options)
     held = np.isin(plain, [channel_states.FROZEN, channel_states.PRUNED, channel_states.NONFINITE])
     expected = np.where(held, plain, channel_states.FOLLOWING)
     np.testing.assert_array_equal(found & channel_states.STATE, expected)

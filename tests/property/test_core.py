@@ -16,7 +16,7 @@ from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format import varint
 from tb_pastnet.format.block import Block, decode_block, encode_block
 from tb_pastnet.format.timeline import Timeline, decode_timeline, encode_timeline
-from tests.all_states import settled_states
+from tests.all_states import all_states
 
 any_codes = hnp.arrays(
     np.int16, st.tuples(st.just(len(statistics.STATISTICS)), st.integers(1, 6), st.integers(1, 9))
@@ -137,7 +137,7 @@ def test_an_axis_splits_every_element_into_one_channel(shape, layer):
 def test_every_channel_has_one_state(codes, threshold, patience):
     steps = np.arange(codes.shape[1])
     seen = channel_states.seen(codes)
-    found = settled_states(
+    found = all_states(
         codes, steps, steps - 1, measured=seen, threshold=threshold, patience=patience
     )
     plain = found & channel_states.STATE

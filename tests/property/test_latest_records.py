@@ -20,7 +20,7 @@ from tests.generated_logs import DAMAGED, WHOLE, Made
 pytestmark = pytest.mark.promise("read_back")
 SOME = settings(examples(0.6), suppress_health_check=list(HealthCheck))
 BY_RECORD = (
-    "steps", "moving", "reactivated", "settled", "frozen", "pruned",
+    "steps", "moving", "reactivated", "quiet", "frozen", "pruned",
     "violated", "nonfinite", "mean_delta", "pruned_weights", "sparsity",
 )  # fmt: skip
 OVERVIEW = Run.overview

@@ -11,9 +11,9 @@ from tb_pastnet.core import channel_states
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO
 from tb_pastnet.reader.tally import make_tally
 from tests.examples import examples
-from tests.slow_states import slow_settled
+from tests.slow_states import slow_quiet
 
-UNSETTLED = (
+NOT_TRAINED = (
     channel_states.MOVING,
     channel_states.REACTIVATED,
     channel_states.FROZEN,
@@ -21,7 +21,7 @@ UNSETTLED = (
     channel_states.NONFINITE,
 )
 TRAINED = (channel_states.MOVING, channel_states.REACTIVATED)
-plain = st.sampled_from([*9 * [channel_states.MOVING], *UNSETTLED])
+plain = st.sampled_from([*9 * [channel_states.MOVING], *NOT_TRAINED])
 marks = st.sampled_from([*6 * [0], channel_states.VIOLATED])
 some_codes = st.sampled_from(
     [*3 * [ZERO], *3 * [-300], -213, -212, -160, -159, -40, -3, -2, -1, 0, 1, NAN, INFINITE]
@@ -48,10 +48,10 @@ def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.
         state = (told[:, channel] & channel_states.STATE).tolist()
         codes = delta[:, channel].tolist()
         trained = [one in TRAINED and code != NAN for one, code in zip(state, codes, strict=True)]
-        settled = slow_settled(codes, trained, threshold, 5)
+        quiet = slow_quiet(codes, trained, threshold, 5)
         for t in range(records):
-            if state[t] == channel_states.MOVING and settled[t]:
-                counts[t, channel_states.SETTLED] += 1
+            if state[t] == channel_states.MOVING and quiet[t]:
+                counts[t, channel_states.QUIET] += 1
                 continue
             counts[t, state[t]] += 1
             if state[t] == channel_states.MOVING and codes[t] != NAN:

@@ -3,7 +3,7 @@
 import type { Cells } from "../../src/data/cells";
 import { listed } from "../../src/data/fixtures";
 import type { Scale } from "../../src/data/scale";
-import { FROZEN, MOVING, PRUNED, REACTIVATED, SETTLED, STATE_BITS } from "../../src/data/states";
+import { FROZEN, MOVING, PRUNED, QUIET, REACTIVATED, STATE_BITS } from "../../src/data/states";
 import { axisEnd } from "../../src/data/steps";
 import { type Columns, columnsOf } from "../../src/draw/columns";
 
@@ -53,6 +53,6 @@ export const life: Cell = (c, t) => {
   if (c % 4 === 2 && t >= 30 - c) return [FROZEN, 0];
   if (c % 8 === 1 && t >= 12 && t < 18) return [FROZEN, 0];
   if (c % 8 === 1 && t >= 18 && t < 26) return [REACTIVATED, calm(c, t - 10)];
-  if (calm(c, t) < 2 * THRESHOLD) return [SETTLED, THRESHOLD / 2];
+  if (calm(c, t) < 2 * THRESHOLD) return [QUIET, THRESHOLD / 2];
   return [MOVING, calm(c, t)];
 };

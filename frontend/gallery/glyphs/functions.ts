@@ -1,7 +1,7 @@
 /** Changes of outputs: cells over steps, lines of runs, and weights against outputs. */
 
 import type { ChangeAxis, FunctionSeries, Move } from "../../src/data/function";
-import { FROZEN, MOVING, PRUNED, SETTLED } from "../../src/data/states";
+import { FROZEN, MOVING, PRUNED, QUIET } from "../../src/data/states";
 import { drawTrends, type Trend } from "../../src/draw/lines";
 import { drawScatter } from "../../src/draw/scatter";
 import { pixelsOf, runColor, type Theme } from "../../src/draw/theme";
@@ -96,7 +96,7 @@ export const functionVectors: VectorGlyph[] = [
     [
       move("frozen", 0, 0.1, FROZEN),
       move("pruned", 0, 0.01, PRUNED),
-      move("settled", 0, 0, SETTLED),
+      move("quiet", 0, 0, QUIET),
       move("same", 0.1, 0),
       move("unknown", Number.NaN, 0.1),
     ],

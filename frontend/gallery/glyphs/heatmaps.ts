@@ -2,7 +2,7 @@
 
 import type { Cells } from "../../src/data/cells";
 import { differenceCells } from "../../src/data/difference";
-import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, SETTLED, VIOLATED } from "../../src/data/states";
+import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, QUIET, VIOLATED } from "../../src/data/states";
 import type { Mode } from "../../src/data/urlstate";
 import { differenceStyle } from "../../src/draw/difference";
 import { drawBars, drawCells } from "../../src/draw/heatmap";
@@ -26,7 +26,7 @@ const heatmap = (name: string, cells: Cells, mode: Mode = "both", shown = cells.
 const leak: Cell = (c, t) => {
   if (c === 1 && t > 5) return [FROZEN | VIOLATED, 0.02];
   if (c === 2 && t > 8) return [MOVING | VIOLATED, 0.05];
-  return c === 3 ? [PRUNED, 0] : [SETTLED, THRESHOLD / 3];
+  return c === 3 ? [PRUNED, 0] : [QUIET, THRESHOLD / 3];
 };
 
 /** One cell of 4,096 × 400. */

@@ -1,6 +1,6 @@
 /** The state strip, and its difference to a baseline. */
 
-import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "../../src/data/states";
+import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, QUIET, REACTIVATED, VIOLATED } from "../../src/data/states";
 import type { Columns } from "../../src/draw/columns";
 import { drawStrip } from "../../src/draw/strip";
 import { pixelsOf } from "../../src/draw/theme";
@@ -23,7 +23,7 @@ const leak: Cell = (c, t) => (c === 5 && t >= 20 && t < 23 ? [FROZEN | VIOLATED,
 export const strips: RasterGlyph[] = [
   strip("moving", some(always(MOVING))),
   strip("reactivated", some(always(REACTIVATED))),
-  strip("settled", some(always(SETTLED))),
+  strip("quiet", some(always(QUIET))),
   strip("frozen", some(always(FROZEN))),
   strip("pruned", some(always(PRUNED))),
   strip("stacked", some(life)),

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Cells, figuresAt } from "./cells";
 import { aliveIn, BOTH, NEITHER, ONLY_A, ONLY_B } from "./difference";
 import { listed } from "./fixtures";
-import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
+import { FROZEN, MOVING, NO_DATA, PRUNED, QUIET, REACTIVATED, VIOLATED } from "./states";
 
 /** Cells of one run; `end` is where its last record stops. */
 function cells(steps: number[], state: number[][], delta: number[][] = state.map((row) => row.map(() => 0))): Cells {
@@ -22,7 +22,7 @@ function cells(steps: number[], state: number[][], delta: number[][] = state.map
 }
 
 describe("what is alive in which run", () => {
-  const states = [MOVING, REACTIVATED, SETTLED, FROZEN, FROZEN | VIOLATED, PRUNED];
+  const states = [MOVING, REACTIVATED, QUIET, FROZEN, FROZEN | VIOLATED, PRUNED];
   const rows = states.flatMap((a) => states.map((b) => [a, b]));
   const [a, b] = [
     cells(

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Cells, deltaAt } from "./cells";
 import { ALIKE, differenceCells, distanceLevels, TRAINS } from "./difference";
 import { listed } from "./fixtures";
-import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATE_BITS, VIOLATED } from "./states";
+import { FROZEN, MOVING, NO_DATA, PRUNED, QUIET, REACTIVATED, STATE_BITS, VIOLATED } from "./states";
 import { axisEnd } from "./steps";
 
 function cells(steps: number[], state: number[][], delta: number[][]): Cells {
@@ -36,10 +36,10 @@ describe("the difference of two layers", () => {
   });
 
   it("is the run's own state where they differ, and nothing where both are held alike", () => {
-    const own = cells([0], [[MOVING], [FROZEN | VIOLATED], [PRUNED], [SETTLED], [NO_DATA]], Array(5).fill([0.5]));
+    const own = cells([0], [[MOVING], [FROZEN | VIOLATED], [PRUNED], [QUIET], [NO_DATA]], Array(5).fill([0.5]));
     const base = cells([0], [[PRUNED], [MOVING], [PRUNED], [FROZEN], [MOVING]], Array(5).fill([0.2]));
     const found = differenceCells(own, base);
-    expect(states(found)).toEqual([TRAINS, FROZEN, ALIKE, SETTLED, NO_DATA]);
+    expect(states(found)).toEqual([TRAINS, FROZEN, ALIKE, QUIET, NO_DATA]);
     expect(found.state[1] & VIOLATED).toBe(VIOLATED);
     expect(deltaAt(found, 2)).toBeCloseTo(0);
   });

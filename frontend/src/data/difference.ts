@@ -3,7 +3,7 @@
 import type { Cells } from "./cells";
 import { placeOfDecades } from "./measure";
 import { LEVELS } from "./scale";
-import { FROZEN, MOVING, NO_DATA, PRUNED, REACTIVATED, SETTLED, STATE_BITS, VIOLATED } from "./states";
+import { FROZEN, MOVING, NO_DATA, PRUNED, QUIET, REACTIVATED, STATE_BITS, VIOLATED } from "./states";
 import { lastAtOrBefore } from "./steps";
 import type { MaskKind } from "./urlstate";
 
@@ -16,7 +16,7 @@ export const ALIKE = MOVING;
 export const TRAINS = REACTIVATED;
 
 /** The states that say in which run a channel remains. */
-export const [BOTH, ONLY_A, ONLY_B, NEITHER] = [SETTLED, FROZEN, REACTIVATED, PRUNED] as const;
+export const [BOTH, ONLY_A, ONLY_B, NEITHER] = [QUIET, FROZEN, REACTIVATED, PRUNED] as const;
 
 /** Distances of deltas come in sixteenths of an octave, as deltas do; this one stands for all beyond. */
 const FARTHEST = 16_000;
@@ -68,7 +68,7 @@ function placeOfDistance(own: number, base: number): number {
 
 /**
  * Cells that draw the difference to a baseline: `ALIKE` with the distance of the deltas where both train, and with none
- * where both are held alike or settled; else the run's own state, `TRAINS` for one that trains; no data where one of
+ * where both are held alike or quiet; else the run's own state, `TRAINS` for one that trains; no data where one of
  * the two has no record. Violations stay marked.
  */
 export function differenceCells(own: Cells, base: Cells): Cells {

@@ -4,7 +4,7 @@ import { figured } from "./fixtures";
 import type { FunctionSeries } from "./function";
 import { movesAt } from "./function";
 import type { Figures } from "./record";
-import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, SETTLED, STATES } from "./states";
+import { FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, QUIET, REACTIVATED, STATES } from "./states";
 
 const steps = [2, 4, 6, 8, 10];
 const outputs = { a: [0, 0, 0.5, Number.NaN, 0.25], b: [0.1, 0.4, 0.2, Number.NaN, Number.NaN] };
@@ -63,9 +63,9 @@ describe("weights against outputs", () => {
 
   it.each([
     ["moves by its mean, if few channels do", layer({ [MOVING]: 1, [FROZEN]: 9 }, 0.25), 0.25, MOVING],
-    ["is settled where what is free doesn't change at all", layer({ [MOVING]: 4, [FROZEN]: 6 }, 0), 0, SETTLED],
+    ["is quiet where what is free doesn't change at all", layer({ [MOVING]: 4, [FROZEN]: 6 }, 0), 0, QUIET],
     ["isn't known where the mean isn't", layer({ [MOVING]: 4 }, Number.NaN), Number.NaN, MOVING],
-    ["is still as most are: frozen", layer({ [FROZEN]: 6, [SETTLED]: 4 }, Number.NaN), 0, FROZEN],
+    ["is still as most are: frozen", layer({ [FROZEN]: 6, [QUIET]: 4 }, Number.NaN), 0, FROZEN],
     ["is still as most are: pruned", layer({ [PRUNED]: 6, [FROZEN]: 3, [NO_DATA]: 1 }, Number.NaN), 0, PRUNED],
     ["isn't known where one is nonfinite", layer({ [NONFINITE]: 1, [FROZEN]: 9 }, Number.NaN), Number.NaN, FROZEN],
     ["isn't known while channels begin anew", layer({ [REACTIVATED]: 1, [FROZEN]: 9 }, Number.NaN), Number.NaN, FROZEN],

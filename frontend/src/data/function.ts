@@ -8,7 +8,7 @@ import type { FunctionHeader, FunctionPlace } from "../server/types";
 import { formatNumber, formatShape, formatShare, plural } from "./format";
 import { kept, keptByValue } from "./kept";
 import type { Figures } from "./record";
-import { FOLLOWING, FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, SETTLED } from "./states";
+import { FOLLOWING, FROZEN, MOVING, NONFINITE, PRUNED, QUIET, REACTIVATED } from "./states";
 import { axisEnd, lastAtOrBefore } from "./steps";
 import { CHANGES, type Change } from "./urlstate";
 
@@ -194,13 +194,13 @@ export interface Move {
   weights: number;
   /** Relative change of the output; NaN where there is none. */
   output: number;
-  /** What most channels are where none changed; settled: trainable, but bit-identical. */
+  /** What most channels are where none changed; quiet: trainable, but bit-identical. */
   state: number;
 }
 
 function weightsOf({ counts, meanDelta }: Figures): [number, number] {
-  if (counts[MOVING] > 0) return [meanDelta, meanDelta === 0 ? SETTLED : MOVING];
-  const [still] = [FROZEN, PRUNED, SETTLED, FOLLOWING].sort((a, b) => counts[b] - counts[a]);
+  if (counts[MOVING] > 0) return [meanDelta, meanDelta === 0 ? QUIET : MOVING];
+  const [still] = [FROZEN, PRUNED, QUIET, FOLLOWING].sort((a, b) => counts[b] - counts[a]);
   const unknown = counts[REACTIVATED] + counts[FOLLOWING] + counts[NONFINITE] > 0 || counts[still] === 0;
   return [unknown ? Number.NaN : 0, still];
 }
@@ -208,7 +208,7 @@ function weightsOf({ counts, meanDelta }: Figures): [number, number] {
 /**
  * Each layer that has both, at the record of the probe in force at a step.
  *
- * @param figuresOf the figures of a layer at that record's step, as if no channel ever settled.
+ * @param figuresOf the figures of a layer at that record's step, as if no channel were ever quiet.
  */
 export function movesAt(
   series: FunctionSeries,

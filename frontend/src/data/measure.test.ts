@@ -3,9 +3,9 @@ import { figured } from "./fixtures";
 import { differenceOf, differenceText, differenceTicks, measureName, measureOf, placeOfDifference } from "./measure";
 
 it("measures shares of the channels that have data, and of the weights that can be pruned", () => {
-  // No data, moving, reactivated, settled, frozen, pruned.
+  // No data, moving, reactivated, quiet, frozen, pruned.
   const one = figured([2, 3, 1, 0, 4, 2], { violated: 1, meanDelta: 0.25, pruned: 10, prunable: 40 });
-  const shares = (["moving", "reactivated", "settled", "frozen", "pruned", "violated"] as const).map((which) =>
+  const shares = (["moving", "reactivated", "quiet", "frozen", "pruned", "violated"] as const).map((which) =>
     measureOf(one, which),
   );
   expect(shares).toEqual([3, 1, 0, 4, 2, 1].map((count) => count / 10));

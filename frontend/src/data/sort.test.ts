@@ -2,12 +2,12 @@ import { expect, it } from "vitest";
 import { type Cells, countsOf, summarise } from "./cells";
 import { listed } from "./fixtures";
 import { orderRows, segmentsOf } from "./sort";
-import { FOLLOWING, FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, SETTLED, VIOLATED } from "./states";
+import { FOLLOWING, FROZEN, MOVING, NONFINITE, PRUNED, QUIET, REACTIVATED, VIOLATED } from "./states";
 
 const SHORT: Record<string, number> = {
   m: MOVING,
   r: REACTIVATED,
-  s: SETTLED,
+  s: QUIET,
   f: FROZEN,
   p: PRUNED,
   F: FROZEN | VIOLATED,
@@ -16,7 +16,7 @@ const SHORT: Record<string, number> = {
   n: NONFINITE,
 };
 
-/** Cells from one word a channel: mmsp is moving, moving, settled, pruned; t follows something that moves. */
+/** Cells from one word a channel: mmsp is moving, moving, quiet, pruned; t follows something that moves. */
 function cells(...words: string[]): Cells {
   const records = words[0]?.length ?? 0;
   const steps = Float64Array.from({ length: records }, (_, t) => 10 * t);
@@ -36,7 +36,7 @@ function cells(...words: string[]): Cells {
 
 it("sums up each channel", () => {
   const summary = summarise(cells("mmss", "mFFF", "pprm"));
-  expect(Array.from(summary.final)).toEqual([SETTLED, FROZEN, MOVING]);
+  expect(Array.from(summary.final)).toEqual([QUIET, FROZEN, MOVING]);
   expect(Array.from(summary.lastMoved)).toEqual([1, 3, 3]);
   expect(Array.from(summary.firstHeld)).toEqual([4, 1, 0]);
   expect(Array.from(summary.firstViolated)).toEqual([-1, 1, -1]);
@@ -56,7 +56,7 @@ it("orders by last moved inside the final states, and names the segments", () =>
   expect(Array.from(rows)).toEqual([2, 1, 4, 3, 0]);
   expect(segmentsOf(summary, rows, "moved")).toEqual([
     { state: MOVING, from: 0, to: 1 },
-    { state: SETTLED, from: 1, to: 3 },
+    { state: QUIET, from: 1, to: 3 },
     { state: PRUNED, from: 3, to: 5 },
   ]);
   expect(segmentsOf(summary, rows, "index")).toEqual([]);

@@ -1,7 +1,7 @@
 /** Orders of the rows of a heatmap, and the segments that its gutter names. */
 
 import type { Summary } from "./cells";
-import { FOLLOWING, FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, SETTLED } from "./states";
+import { FOLLOWING, FROZEN, MOVING, NO_DATA, NONFINITE, PRUNED, QUIET, REACTIVATED } from "./states";
 
 export const ORDER_TITLES = {
   moved: "last moved",
@@ -13,7 +13,7 @@ export type Order = keyof typeof ORDER_TITLES;
 export const ORDERS = Object.keys(ORDER_TITLES) as Order[];
 
 const RANKS: number[] = [];
-[NONFINITE, MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA].forEach((state, rank) => {
+[NONFINITE, MOVING, REACTIVATED, QUIET, FOLLOWING, FROZEN, PRUNED, NO_DATA].forEach((state, rank) => {
   RANKS[state] = rank;
 });
 

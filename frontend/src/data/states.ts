@@ -3,7 +3,7 @@
 export const NO_DATA = 0;
 export const MOVING = 1;
 export const REACTIVATED = 2;
-export const SETTLED = 3;
+export const QUIET = 3;
 export const FROZEN = 4;
 export const PRUNED = 5;
 export const FOLLOWING = 6;
@@ -13,9 +13,9 @@ export const STATE_BITS = 0x07;
 export const VIOLATED = 0x80;
 
 /** From the bottom of a strip to its top. */
-export const STACK = [NONFINITE, MOVING, REACTIVATED, SETTLED, FOLLOWING, FROZEN, PRUNED, NO_DATA] as const;
+export const STACK = [NONFINITE, MOVING, REACTIVATED, QUIET, FOLLOWING, FROZEN, PRUNED, NO_DATA] as const;
 /** As the legend lists them. */
-export const LEGEND = [MOVING, SETTLED, FROZEN, PRUNED, REACTIVATED] as const;
+export const LEGEND = [MOVING, QUIET, FROZEN, PRUNED, REACTIVATED] as const;
 /** All that a channel with a record may be in. */
 export const LISTED = [...LEGEND, FOLLOWING, NONFINITE] as const;
 
@@ -23,7 +23,7 @@ export const STATE_NAMES = [
   "no data",
   "moving",
   "reactivated",
-  "settled",
+  "quiet",
   "frozen",
   "pruned",
   "following",
@@ -33,7 +33,7 @@ export const STATE_TITLES = [
   "No data",
   "Moving",
   "Reactivated",
-  "Settled",
+  "Quiet",
   "Frozen",
   "Pruned",
   "Following",

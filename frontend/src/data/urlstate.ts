@@ -6,7 +6,7 @@ export const MODES = ["state", "both", "delta"] as const;
 export type Mode = (typeof MODES)[number];
 export const MEASURE_TITLES = {
   moving: "Still moving",
-  settled: "Settled",
+  quiet: "Quiet",
   frozen: "Frozen",
   pruned: "Pruned",
   reactivated: "Reactivated",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
-import { FROZEN, MOVING, NO_DATA, NONFINITE, SETTLED, STATES, VIOLATED } from "../data/states";
+import { FROZEN, MOVING, NO_DATA, NONFINITE, QUIET, STATES, VIOLATED } from "../data/states";
 import type { Container, Section } from "../server/container";
 import type { OverviewHeader } from "../server/types";
 import { addColumns, type Columns, columnsOf, readDrawn, tintOf } from "./columns";
@@ -145,7 +145,7 @@ it("makes a column of each record of a layer", () => {
     learningRates: new Float32Array(3),
     wallTimes: steps,
     end: 35,
-    state: Uint8Array.of(MOVING, NONFINITE, FROZEN | VIOLATED, /* */ NO_DATA, MOVING, SETTLED),
+    state: Uint8Array.of(MOVING, NONFINITE, FROZEN | VIOLATED, /* */ NO_DATA, MOVING, QUIET),
     ...listed([0.5, 0.25, 0, 0, 0.75, 0, 0]),
   };
   const found = columnsOf(cells);

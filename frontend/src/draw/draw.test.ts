@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
-import { FROZEN, MOVING, NONFINITE, PRUNED, REACTIVATED, SETTLED, STATES, VIOLATED } from "../data/states";
+import { FROZEN, MOVING, NONFINITE, PRUNED, QUIET, REACTIVATED, STATES, VIOLATED } from "../data/states";
 import { axisEnd } from "../data/steps";
 import type { Columns } from "./columns";
 import { drawBars, drawCells } from "./heatmap";
@@ -41,7 +41,7 @@ const paint = (data: Cells, width: number, height: number, mode: "state" | "both
 describe("heatmap", () => {
   const two = cells(
     [
-      [MOVING, SETTLED],
+      [MOVING, QUIET],
       [MOVING, FROZEN],
     ],
     [
@@ -54,7 +54,7 @@ describe("heatmap", () => {
     const raster = paint(two, 2, 2);
     expect(Array.from(raster.data)).toEqual([
       pixels.states[MOVING],
-      pixels.states[SETTLED],
+      pixels.states[QUIET],
       pixels.states[MOVING],
       pixels.states[FROZEN],
     ]);
@@ -69,16 +69,16 @@ describe("heatmap", () => {
   it("pools states by majority, ties to the latest", () => {
     const many = cells(
       [
-        [FROZEN, FROZEN, SETTLED],
-        [SETTLED, FROZEN, SETTLED],
+        [FROZEN, FROZEN, QUIET],
+        [QUIET, FROZEN, QUIET],
       ],
       [
         [0, 0, 0],
         [0, 0, 0],
       ],
     );
-    expect(paint(many, 1, 1).data[0]).toBe(pixels.states[SETTLED]);
-    const most = cells([[FROZEN, FROZEN, SETTLED]], [[0, 0, 0]]);
+    expect(paint(many, 1, 1).data[0]).toBe(pixels.states[QUIET]);
+    const most = cells([[FROZEN, FROZEN, QUIET]], [[0, 0, 0]]);
     expect(paint(most, 1, 1).data[0]).toBe(pixels.states[FROZEN]);
   });
 
@@ -130,17 +130,17 @@ describe("strip", () => {
     drawStrip(wholeOf(raster), columns, { from: 0, to: columns?.end ?? 2, width }, 1e-4, pixels);
     return raster;
   };
-  const [MOVES, SETTLES, FREEZES] = [MOVING, SETTLED, FROZEN].map((state) =>
+  const [MOVES, CALMS, FREEZES] = [MOVING, QUIET, FROZEN].map((state) =>
     Array.from({ length: STATES }, (_, other) => Number(other === state)),
   );
 
   it("stacks shares from the bottom, and marks a violation on top", () => {
-    const raster = drawn(columnsOf([[0, 1, 0, 0, 1, 0, 0, 0], SETTLES], [VIOLATED, 0], [1, Number.NaN]), 2, 10);
+    const raster = drawn(columnsOf([[0, 1, 0, 0, 1, 0, 0, 0], CALMS], [VIOLATED, 0], [1, Number.NaN]), 2, 10);
     const own = column(raster, 0);
     expect(own.slice(5)).toEqual(Array(5).fill(pixels.movement[255]));
     expect(own.slice(2, 5)).toEqual(Array(3).fill(pixels.states[FROZEN]));
     expect(own.slice(0, 2)).toEqual(Array(2).fill(pixels.violated));
-    expect(new Set(column(raster, 1))).toEqual(new Set([pixels.states[SETTLED]]));
+    expect(new Set(column(raster, 1))).toEqual(new Set([pixels.states[QUIET]]));
   });
 
   it("draws what is nonfinite at the bottom, as high as a line of violations, which no pooling loses", () => {
@@ -202,7 +202,7 @@ describe("strip", () => {
     const data = cells(
       [
         [MOVING, FROZEN],
-        [SETTLED, FROZEN | VIOLATED],
+        [QUIET, FROZEN | VIOLATED],
       ],
       [
         [1, 0],
@@ -213,15 +213,15 @@ describe("strip", () => {
     const scale = { from: 0, to: 2, width: 2 };
     const header = { threshold: 1e-4 } as Cells["header"];
     drawLayerStrip(wholeOf(raster), { ...data, header }, scale, pixels);
-    const [settled, frozen] = [pixels.states[SETTLED], pixels.states[FROZEN]];
-    expect(column(raster, 0)).toEqual([settled, settled, pixels.movement[255], pixels.movement[255]]);
+    const [quiet, frozen] = [pixels.states[QUIET], pixels.states[FROZEN]];
+    expect(column(raster, 0)).toEqual([quiet, quiet, pixels.movement[255], pixels.movement[255]]);
     expect(column(raster, 1)).toEqual([pixels.violated, frozen, frozen, frozen]);
   });
 });
 
 it("draws bars as long as the delta is, and none at zero", () => {
   const raster = makeRaster(100, 2, 1);
-  const data = cells([[MOVING], [SETTLED]], [[1], [0]]);
+  const data = cells([[MOVING], [QUIET]], [[1], [0]]);
   drawBars(wholeOf(raster), data, Uint32Array.of(0, 1), 0, 1e-4, pixels);
   expect(Array.from(raster.data.subarray(0, 100)).every((pixel) => pixel === pixels.movement[255])).toBe(true);
   expect(Array.from(raster.data.subarray(100)).every((pixel) => pixel === 0)).toBe(true);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FunctionSeries } from "../data/function";
-import { FROZEN, MOVING, SETTLED } from "../data/states";
+import { FROZEN, MOVING, QUIET } from "../data/states";
 import type { FunctionHeader } from "../server/types";
 import { distance, VISIONS } from "./colour.fixtures";
 import { LANE, trendPieces, trendY } from "./lines";
@@ -34,34 +34,23 @@ describe("cells", () => {
       tint(0),
       expect.closeTo(tint(0.5), -6),
       tint(1),
-      pack(LIGHT.states[SETTLED]),
+      pack(LIGHT.states[QUIET]),
       tint(1),
     ]);
   });
 
   it("dots what isn't known, also beyond the records", () => {
-    expect(painted([NONE, 0, NONE, NONE, NONE], 5)).toEqual([
-      pixels.dot,
-      pack(LIGHT.states[SETTLED]),
-      0,
-      0,
-      pixels.dot,
-    ]);
+    expect(painted([NONE, 0, NONE, NONE, NONE], 5)).toEqual([pixels.dot, pack(LIGHT.states[QUIET]), 0, 0, pixels.dot]);
   });
 
   it("pools by the largest value under a pixel", () => {
-    expect(painted([0, 1, NONE, 0, NONE, NONE, 1e-4, 0], 4)).toEqual([
-      tint(1),
-      pack(LIGHT.states[SETTLED]),
-      0,
-      tint(0),
-    ]);
+    expect(painted([0, 1, NONE, 0, NONE, NONE, 1e-4, 0], 4)).toEqual([tint(1), pack(LIGHT.states[QUIET]), 0, tint(0)]);
   });
 
   it.each([LIGHT, DARK])("keeps zero apart from every tint in each kind of sight", (theme) => {
     for (const vision of VISIONS) {
       for (let i = 0; i <= 20; i++) {
-        expect(distance(theme.states[SETTLED], blend(theme.movement, i / 20), vision)).toBeGreaterThanOrEqual(14);
+        expect(distance(theme.states[QUIET], blend(theme.movement, i / 20), vision)).toBeGreaterThanOrEqual(14);
       }
     }
   });

@@ -6,7 +6,7 @@
 import { type ChangeAxis, changePlace, type FunctionSeries, largestOf } from "../data/function";
 import { differenceOf, placeOfDifference } from "../data/measure";
 import { LEVELS, type PixelColumns, pixelColumns, type Scale } from "../data/scale";
-import { NO_DATA, SETTLED } from "../data/states";
+import { NO_DATA, QUIET } from "../data/states";
 import type { Change, Measure } from "../data/urlstate";
 import { type Columns, tintOf } from "./columns";
 import { type Area, statePixel } from "./raster";
@@ -68,7 +68,7 @@ export function drawChanges(
   fillColumns(area, pixels, (dx) => {
     const value = from[dx] < 0 ? Number.NaN : largestOf(series, change, row, from[dx], to[dx]);
     if (Number.isNaN(value)) return null;
-    return value === 0 ? pixels.states[SETTLED] : pixels.movement[Math.round(changePlace(axis, value) * (LEVELS - 1))];
+    return value === 0 ? pixels.states[QUIET] : pixels.movement[Math.round(changePlace(axis, value) * (LEVELS - 1))];
   });
 }
 

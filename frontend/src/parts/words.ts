@@ -33,7 +33,7 @@ export const asideText = (figures: Figures | null, step: number): string =>
   !figures || (figures.step === step && figures.oldest === step) ? "" : ` (${stepsText(figures)})`;
 
 /**
- * "93% moving, 6.5% settled, 2 channels violated"
+ * "93% moving, 6.5% quiet, 2 channels violated"
  *
  * @param answer which the figures come from, if that may still be lacking.
  */

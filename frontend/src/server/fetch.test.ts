@@ -1,10 +1,11 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { fetchFindings, fetchIndex, fetchRecords, UNCHANGED } from "./fetch";
+import { SCHEMA } from "./types";
 
 /** A container of a header alone. */
 function container(run: string): Uint8Array {
   const error = run === damaged ? { code: "unreadable", message: "damaged" } : undefined;
-  const text = new TextEncoder().encode(JSON.stringify({ schema: 3, run, error, sections: [] }));
+  const text = new TextEncoder().encode(JSON.stringify({ schema: SCHEMA, run, error, sections: [] }));
   const bytes = new Uint8Array(Math.ceil((4 + text.length) / 8) * 8);
   new DataView(bytes.buffer).setUint32(0, text.length, true);
   bytes.set(text, 4);

@@ -1,6 +1,6 @@
-/** What the page reads of the HTTP answers, schema 3. Field names are the server's. */
+/** What the page reads of the HTTP answers, schema 4. Field names are the server's. */
 
-export const SCHEMA = 3;
+export const SCHEMA = 4;
 
 export interface Answer {
   schema: number;
@@ -112,7 +112,6 @@ export const FINDING_KINDS: readonly string[] = [
   "silent",
   "frozen",
   "pruned",
-  "settled",
   "freezes_first",
   "moves_most",
 ];

@@ -70,8 +70,8 @@ function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: string[] 
     <div class="empty">
       <h1>{ABSENT.data}</h1>
       <p>
-        This tab shows which channels of a network still learn, which have settled, and which are frozen or pruned, by
-        step and by run. Three lines record it while Keras trains:
+        This tab shows which channels of a network still learn, which are quiet, and which are frozen or pruned, by step
+        and by run. Three lines record it while Keras trains:
       </p>
       <CopyLines lines={LINES} what="three lines" />
       <p>

@@ -203,7 +203,7 @@ function reservation(): string {
 
 /** The two lines above: what is shown, of which runs. */
 function titleMarks(caption: string, { x: left, y: top, width }: Box, font: Font, colors: Theme): Mark[] {
-  const facts = `step ${formatCount(cursor.value)} · settled below ${formatPower(threshold.value)}${reservation()}`;
+  const facts = `step ${formatCount(cursor.value)} · quiet below ${formatPower(threshold.value)}${reservation()}`;
   const runs = `Runs: ${shownRuns.value.map(({ name }) => isolated(name)).join(", ")}`;
   const [x, y, room] = [left + MARGIN, top + 20, width - 2 * MARGIN];
   const bold = { ...font, weight: "500", size: 14 };

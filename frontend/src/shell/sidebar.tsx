@@ -128,7 +128,7 @@ function RunList() {
 }
 
 /**
- * The distribution of Δ of the run in focus, over the slider: the part below the threshold will soon count as settled.
+ * The distribution of Δ of the run in focus, over the slider: the part below the threshold will soon count as quiet.
  */
 function Deltas({ run, at }: { run: Run; at: number }) {
   const { value, error } = overviewOf(run.name);
@@ -167,7 +167,7 @@ function Threshold() {
   return (
     <section class="side-block" aria-label="Threshold">
       <h2>
-        <label for="threshold">Settled below</label>
+        <label for="threshold">Quiet below</label>
         <span class="sub">
           Δ &lt; {formatPower(at)} for {patience.value} records
           <OldSign of={[focusedRun.value && overviewOf(focusedRun.value.name)]} />

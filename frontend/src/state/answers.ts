@@ -99,12 +99,12 @@ export const BLOCK = 4;
  * Some records of a run, exactly.
  *
  * @param number of the block, from 0.
- * @param th by default the page's threshold; with 0 no channel ever settles.
+ * @param th by default the page's threshold; with 0 no channel is ever quiet.
  */
 export function blockOf(run: Run, number: number, th = threshold.value): Resource<RecordBlock> {
   const first = run.recordSteps[number * BLOCK];
   return resource(
-    `records ${th === 0 ? "unsettled" : ""} ${run.name} ${number}`,
+    `records ${th === 0 ? "without quiet" : ""} ${run.name} ${number}`,
     `${th} ${first} ${Math.min(BLOCK, run.records - number * BLOCK)}`,
     async () => readBlock(await fetchRecords(run.name, { at: first, count: BLOCK, th })),
     (block) => block.counts.byteLength + block.pruned.byteLength + block.age.byteLength * 3,

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import type { RecordBlock } from "../data/record";
 import { STATES } from "../data/states";
-import { awaited, blocksAt, figuresAt, recordStep, unsettledAt, wallTimeAt } from "./at";
+import { awaited, blocksAt, figuresAt, recordStep, wallTimeAt, withoutQuietAt } from "./at";
 import type { Run } from "./runs";
 
 const server = vi.hoisted(() => ({
@@ -20,7 +20,7 @@ vi.mock("./answers", () => ({
 const steps = Float64Array.from({ length: 10 }, (_, t) => 100 + 10 * t);
 const run = { name: "r", recordSteps: steps } as Run;
 
-/** The records of a block: so many channels of a layer of nine move as the record's number tells, all others are settled. */
+/** The records of a block: so many channels of a layer of nine move as the record's number tells, all others are quiet. */
 function blockOf(number: number): RecordBlock {
   const own = steps.subarray(4 * number, 4 * number + 4);
   const moving = Array.from(own, (step) => (step - 100) / 10);
@@ -94,8 +94,8 @@ it("has nothing while a block loads, and says so until it comes or fails", () =>
 
 it("asks apart for figures without a threshold", () => {
   tell(0);
-  expect(unsettledAt(run, ["a"], 120)).toBeNull();
+  expect(withoutQuietAt(run, ["a"], 120)).toBeNull();
   tell(0, 0);
-  expect(unsettledAt(run, ["a"], 120)?.counts[1]).toBe(2);
+  expect(withoutQuietAt(run, ["a"], 120)?.counts[1]).toBe(2);
   expect(server.asked.every(([, number, th]) => number === 0 && th === 0)).toBe(true);
 });

@@ -26,8 +26,8 @@ export function figuresAt(run: Run, layers: readonly string[], step: number, th?
 export const blocksAt = (runs: readonly Run[], step: number): (RecordBlock | null)[] =>
   runs.map((run) => blockAt(run, step)?.value ?? null);
 
-/** The same as if no channel ever settled: means count the smallest movements, too. */
-export const unsettledAt = (run: Run, layers: readonly string[], step: number): Figures | null =>
+/** The same as if no channel were ever quiet: means count the smallest movements, too. */
+export const withoutQuietAt = (run: Run, layers: readonly string[], step: number): Figures | null =>
   figuresAt(run, layers, step, 0);
 
 /** When the record in force was written, in seconds since 1970; NaN where that isn't known. */

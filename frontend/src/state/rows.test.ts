@@ -1,7 +1,7 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import type { Cells } from "../data/cells";
 import { listed } from "../data/fixtures";
-import { FROZEN, MOVING, SETTLED } from "../data/states";
+import { FROZEN, MOVING, QUIET } from "../data/states";
 import { cellsOf } from "./answers";
 import { allRows, drawnRows, ordered, orderRun, zoomedRows } from "./rows";
 import { layerIn, type Run, runs } from "./runs";
@@ -31,8 +31,8 @@ function cells(...state: number[]): Cells {
 const set = (signal: unknown, value: unknown) => Object.assign(signal as object, { value });
 const [own, other, small] = ["own", "other", "small"].map((name) => ({ name }) as Run);
 const layers: Record<string, number> = { own: 3, other: 3, small: 2 };
-const mine = cells(FROZEN, MOVING, SETTLED);
-const theirs = cells(MOVING, SETTLED, FROZEN);
+const mine = cells(FROZEN, MOVING, QUIET);
+const theirs = cells(MOVING, QUIET, FROZEN);
 
 beforeEach(() => {
   set(order, "moved");

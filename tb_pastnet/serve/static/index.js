@@ -1,1 +1,1 @@
-import("./page-UQTZ623Z.js");import("./chunk-FPK2YVO5.js");import("./chunk-2EJ4VZIY.js");import("./chunk-EX63PHGF.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-UQTZ623Z.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-6D3FEE7P.js");import("./chunk-P5TG43LP.js");import("./chunk-E6NLUSSE.js");import("./chunk-C7CAKJLN.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-6D3FEE7P.js");async function t(){(await n).show(e)}export{t as render};

@@ -167,7 +167,7 @@ export async function functionTake({ base, newPage }) {
   const png = await save("PNG");
   const found = { png: { ...png, data: png.data.slice(0, 8) }, csv: await save("CSV of calm") };
   const legend = async () => {
-    const titles = ["Moving, Δ from", "Settled", "Frozen", "Pruned", "Violated"];
+    const titles = ["Moving, Δ from", "Quiet", "Frozen", "Pruned", "Violated"];
     const { data } = await save("SVG");
     return titles.filter((title) => data.includes(`>${Buffer.from(title).toString("latin1")}`));
   };

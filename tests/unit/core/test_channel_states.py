@@ -9,15 +9,15 @@ from tb_pastnet.core.channel_states import (
     MOVING,
     NONFINITE,
     PRUNED,
+    QUIET,
     REACTIVATED,
-    SETTLED,
     STATE,
     VIOLATED,
     relative_delta,
     seen,
 )
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, quantize
-from tests.all_states import settled_states
+from tests.all_states import all_states
 
 
 def series(records, **rows):
@@ -34,7 +34,7 @@ def states(codes, *, past=None, kernel=True, **options):
     steps = 10 * np.arange(1, codes.shape[1] + 1)
     past_steps = steps - 1 if past is None else np.asarray(past)
     measured = seen(codes) if kernel else None
-    return settled_states(codes, steps, past_steps, measured=measured, **options)[:, 0]
+    return all_states(codes, steps, past_steps, measured=measured, **options)[:, 0]
 
 
 def still(records):
@@ -45,9 +45,9 @@ def test_a_channel_that_changes_moves():
     assert states(series(7)).tolist() == [MOVING] * 7
 
 
-def test_five_quiet_records_settle():
+def test_five_records_below_the_threshold_make_it_quiet():
     delta = [0.01] + [1e-5] * 6 + [0.01, 1e-5]
-    expected = [MOVING] * 5 + [SETTLED] * 2 + [MOVING] * 2
+    expected = [MOVING] * 5 + [QUIET] * 2 + [MOVING] * 2
     assert states(series(9, delta_norm=delta)).tolist() == expected
 
 
@@ -56,54 +56,54 @@ def test_four_quiet_records_dont():
     assert states(series(10, delta_norm=delta)).tolist() == [MOVING] * 10
 
 
-def test_a_few_restless_records_leave_it_settled():
+def test_a_few_restless_records_leave_it_quiet():
     quiet, restless = 1e-5, 2e-4
     delta = [quiet] * 5 + [restless] * 4 + [quiet] + [restless] * 4 + [quiet] * 2
-    expected = [MOVING] * 4 + [SETTLED] * 12
+    expected = [MOVING] * 4 + [QUIET] * 12
     assert states(series(16, delta_norm=delta)).tolist() == expected
 
 
 def test_five_restless_records_in_a_row_end_it():
     delta = [1e-5] * 5 + [2e-4] * 7 + [1e-5] * 6
-    expected = [MOVING] * 4 + [SETTLED] * 5 + [MOVING] * 7 + [SETTLED] * 2
+    expected = [MOVING] * 4 + [QUIET] * 5 + [MOVING] * 7 + [QUIET] * 2
     assert states(series(18, delta_norm=delta)).tolist() == expected
 
 
 def test_one_record_of_ten_times_the_threshold_ends_it():
-    for size, state in ((9e-4, SETTLED), (11e-4, MOVING), (np.inf, MOVING)):
+    for size, state in ((9e-4, QUIET), (11e-4, MOVING), (np.inf, MOVING)):
         found = states(series(7, delta_norm=[1e-5] * 5 + [size, 1e-5]))
-        assert found.tolist() == [MOVING] * 4 + [SETTLED, state, state]
+        assert found.tolist() == [MOVING] * 4 + [QUIET, state, state]
 
 
-def test_a_channel_that_never_moved_has_settled_from_the_first_record_on():
-    assert states(series(6, **still(6))).tolist() == [SETTLED] * 6
+def test_a_channel_that_never_moved_is_quiet_from_the_first_record_on():
+    assert states(series(6, **still(6))).tolist() == [QUIET] * 6
     late = [0, 0, 2e-4, 0, 0]
-    assert states(series(5, delta_norm=late)).tolist() == [SETTLED] * 5
+    assert states(series(5, delta_norm=late)).tolist() == [QUIET] * 5
     moved = [0, 0, 2e-3, 0, 0]
-    assert states(series(5, delta_norm=moved)).tolist() == [SETTLED] * 2 + [MOVING] * 3
+    assert states(series(5, delta_norm=moved)).tolist() == [QUIET] * 2 + [MOVING] * 3
     first = [1e-9, 0, 0, 0, 0]
-    assert states(series(5, delta_norm=first)).tolist() == [MOVING] * 4 + [SETTLED]
+    assert states(series(5, delta_norm=first)).tolist() == [MOVING] * 4 + [QUIET]
 
 
 def test_a_hold_and_nan_end_it():
     codes = series(8, trainable=[1] * 3 + [0] + [1] * 4, **still(8))
-    assert states(codes).tolist() == [SETTLED] * 3 + [FROZEN] + [REACTIVATED] * 4
+    assert states(codes).tolist() == [QUIET] * 3 + [FROZEN] + [REACTIVATED] * 4
     codes = series(9, nonfinite=[0] * 2 + [1] + [0] * 6, **still(9))
-    expected = [SETTLED] * 2 + [NONFINITE] + [REACTIVATED] * 5 + [SETTLED]
+    expected = [QUIET] * 2 + [NONFINITE] + [REACTIVATED] * 5 + [QUIET]
     assert states(codes).tolist() == expected
 
 
 def test_the_threshold_is_the_viewers():
     codes = series(6)
-    assert states(codes, threshold=0.02).tolist() == [MOVING] * 4 + [SETTLED] * 2
-    assert states(codes, threshold=0.02, patience=1).tolist() == [SETTLED] * 6
+    assert states(codes, threshold=0.02).tolist() == [MOVING] * 4 + [QUIET] * 2
+    assert states(codes, threshold=0.02, patience=1).tolist() == [QUIET] * 6
     assert states(series(6, **still(6)), threshold=0).tolist() == [MOVING] * 6
 
 
 def test_a_delta_at_the_threshold_is_not_under_it():
     codes = series(1, delta_norm=[2.0**-10])
     assert states(codes, threshold=2.0**-10, patience=1).tolist() == [MOVING]
-    assert states(codes, threshold=1.01 * 2.0**-10, patience=1).tolist() == [SETTLED]
+    assert states(codes, threshold=1.01 * 2.0**-10, patience=1).tolist() == [QUIET]
 
 
 def test_released_channels_are_reactivated_for_five_records():
@@ -114,9 +114,9 @@ def test_released_channels_are_reactivated_for_five_records():
     assert states(codes).tolist() == expected
 
 
-def test_reactivated_comes_before_settled():
+def test_reactivated_comes_before_quiet():
     codes = series(8, trainable=[0] + [1] * 7, **still(8))
-    assert states(codes).tolist() == [FROZEN] + [REACTIVATED] * 5 + [SETTLED] * 2
+    assert states(codes).tolist() == [FROZEN] + [REACTIVATED] * 5 + [QUIET] * 2
 
 
 def test_pruned_comes_before_frozen():
@@ -133,7 +133,7 @@ def test_zeros_are_measured_as_pruned_for_kernels_only():
     delta = {"delta_norm": [0.01, 1] + [0] * 5, "changed": [1, 1] + [0] * 5}
     codes = series(7, **zeros, **delta)
     assert states(codes).tolist() == [MOVING] + [PRUNED] * 6
-    assert states(codes, kernel=False).tolist() == [MOVING] * 6 + [SETTLED]
+    assert states(codes, kernel=False).tolist() == [MOVING] * 6 + [QUIET]
 
 
 def test_a_channel_that_is_zero_since_the_first_record_isnt_pruned():
@@ -141,7 +141,7 @@ def test_a_channel_that_is_zero_since_the_first_record_isnt_pruned():
     delta = {"delta_norm": [0] * 4 + [1, 1, 0], "changed": [0] * 4 + [1, 1, 0]}
     codes = series(7, **zeros, **delta)
     # Once it grew, it may be.
-    expected = [SETTLED] * 4 + [MOVING] + [PRUNED] * 2
+    expected = [QUIET] * 4 + [MOVING] + [PRUNED] * 2
     assert states(codes).tolist() == expected
     both = np.concatenate([codes, series(7)], axis=2)  # what the other channels hold is no matter
     assert states(both).tolist() == expected
@@ -235,7 +235,7 @@ def test_statistics_of_a_held_layer_are_not_held():
 def test_few_records_or_channels(shape):
     codes = np.zeros((len(s.STATISTICS), *shape), np.int16)
     steps = np.arange(shape[0])
-    assert settled_states(codes, steps, steps, measured=seen(codes)).shape == shape
+    assert all_states(codes, steps, steps, measured=seen(codes)).shape == shape
 
 
 def test_statistics_that_were_not_recorded_mark_nothing():
@@ -246,4 +246,4 @@ def test_statistics_that_were_not_recorded_mark_nothing():
         codes[row] = NAN
     assert states(codes).tolist() == [FROZEN] * 6
     codes[s.TRAINABLE] = NAN
-    assert set(states(codes)) <= {MOVING, SETTLED}
+    assert set(states(codes)) <= {MOVING, QUIET}

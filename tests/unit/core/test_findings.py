@@ -94,30 +94,30 @@ def test_what_began_together_is_one_finding() -> None:
 
 def test_settled_layers_are_one_finding_that_says_when_each_did() -> None:
     some = [
-        layer("late", settled=[0, 0, 4, 4]),
-        layer("mixed", settled=[0, 1, 1, 1], frozen=[0, 3, 3, 3]),
-        layer("moving", settled=[3, 3, 3, 3]),
+        layer("late", quiet=[0, 0, 4, 4]),
+        layer("mixed", quiet=[0, 1, 1, 1], frozen=[0, 3, 3, 3]),
+        layer("moving", quiet=[3, 3, 3, 3]),
         layer("held", frozen=[4, 4, 4, 4]),
     ]
     found = {one.kind: one for one in findings([run(*some)])}
-    assert found["settled"].text == (
-        "All channels settled, frozen or pruned: mixed since step 20 and late since step 30"
+    assert found["quiet"].text == (
+        "All channels quiet, frozen or pruned: mixed since step 20 and late since step 30"
     )
-    assert found["settled"].layers == ("mixed", "late")
-    assert found["settled"].step == 20
+    assert found["quiet"].layers == ("mixed", "late")
+    assert found["quiet"].step == 20
 
 
 def test_a_stalled_layer_isnt_settled_too() -> None:
-    still = layer("dead", settled=[4, 4, 4, 4], stalled=[0, 2, 2, 2])
-    slow = layer("slow", settled=[4, 4, 4, 4])
+    still = layer("dead", quiet=[4, 4, 4, 4], stalled=[0, 2, 2, 2])
+    slow = layer("slow", quiet=[4, 4, 4, 4])
     assert {one.kind: one.layers for one in findings([run(still, slow)])} == {
         "stalled": ("dead",),
-        "settled": ("slow",),
+        "quiet": ("slow",),
     }
 
 
 def test_no_channel_with_nan_is_settled() -> None:
-    (found,) = findings([run(layer("conv1", settled=[4, 4, 3, 3], nonfinite=[0, 0, 1, 1]))])
+    (found,) = findings([run(layer("conv1", quiet=[4, 4, 3, 3], nonfinite=[0, 0, 1, 1]))])
     assert found.kind == "nonfinite"
 
 
@@ -242,7 +242,7 @@ def test_every_kind_has_a_rank(kind: str) -> None:
 
 
 def test_a_finding_cant_be_changed() -> None:
-    finding = Finding("settled", "a", ("dense",), 50, 3, None, "Settled since step 50")
+    finding = Finding("quiet", "a", ("dense",), 50, 3, None, "Quiet since step 50")
     with pytest.raises(FrozenInstanceError):
         finding.kind = "frozen"  # type: ignore[misc]
     assert len({finding, replace(finding), replace(finding, step=60)}) == 2

@@ -235,12 +235,12 @@ def test_another_threshold_reads_nothing_where_no_records_fit_into_the_cache() -
     run = store.catalog(CALLER).runs["a"]
     first = figures_of(store.reader(CALLER, run), 1e-4)
     count = len(provider.reads)
-    settled = [
+    quiet = [
         int(figures.states.counts[:, :, 3].sum())
         for figures in (first, *(figures_of(store.reader(CALLER, run), th) for th in (0.07, 1.0)))
     ]
-    assert settled[0] == 0
-    assert settled[0] < settled[1] < settled[2]
+    assert quiet[0] == 0
+    assert quiet[0] < quiet[1] < quiet[2]
     assert len(provider.reads) == count
 
 

@@ -11,7 +11,7 @@ from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.reader.layer_view import channel_records
 from tb_pastnet.reader.series import RecordSeries
 from tests import event_files as files
-from tests.all_states import settled_states
+from tests.all_states import all_states
 
 
 def test_a_channel_is_told_in_words_and_numbers() -> None:
@@ -24,7 +24,7 @@ def test_a_channel_is_told_in_words_and_numbers() -> None:
     series = RecordSeries(
         steps, steps - 1, none, none, none.astype(int), codes, Account(), Counter()
     )
-    told = settled_states(codes, steps, steps - 1, measured=channel_states.seen(codes))
+    told = all_states(codes, steps, steps - 1, measured=channel_states.seen(codes))
     found = channel_records(series.part(slice(None), slice(0, 1)), told[:, :1])
     assert set(found) == {
         "steps", "past_steps", "state", "violated", "relative_delta", "changes", *STATISTICS,

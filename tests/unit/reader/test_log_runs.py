@@ -59,7 +59,7 @@ def test_the_overview_counts_channels(tmp_path: Path) -> None:
     assert made.steps.tolist() == list(STEPS)
     assert made.channels.tolist() == [4, 6]
     states = run.layers["conv1"].states(threshold=0)
-    for name in ("moving", "reactivated", "settled", "frozen", "pruned"):
+    for name in ("moving", "reactivated", "quiet", "frozen", "pruned"):
         found = getattr(made, name)
         assert (found.dtype, found.shape) == (np.int64, (30, 2))
         np.testing.assert_array_equal(found[:, 0], (states == name).sum(axis=1), name)

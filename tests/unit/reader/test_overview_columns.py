@@ -13,8 +13,8 @@ from tb_pastnet.core.channel_states import (
     NO_DATA,
     NONFINITE,
     PRUNED,
+    QUIET,
     REACTIVATED,
-    SETTLED,
 )
 from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
 from tb_pastnet.reader.index import index_of, stretches
@@ -131,7 +131,7 @@ def test_a_mark_of_one_record_stays() -> None:
 
 def test_the_mean_delta_of_a_column_is_weighted_by_moving_channels() -> None:
     counts = np.zeros((5, len(NAMES)))
-    counts[:, MOVING], counts[:, SETTLED] = [1, 3, 0, 4, 0], [3, 1, 4, 0, 4]
+    counts[:, MOVING], counts[:, QUIET] = [1, 3, 0, 4, 0], [3, 1, 4, 0, 4]
     found = pooled(counts, [0, 2, 4], mean=[0.5, 0.25, np.nan, 0.125, np.nan])
     np.testing.assert_allclose(found["mean_delta"], [(0.5 + 3 * 0.25) / 4, 0.125, np.nan])
 

@@ -15,8 +15,8 @@ from tb_pastnet.core.channel_states import (
     NO_DATA,
     NONFINITE,
     PRUNED,
+    QUIET,
     REACTIVATED,
-    SETTLED,
     STATE,
     VIOLATED,
 )
@@ -48,7 +48,7 @@ def life(c: int, t: float) -> tuple[int, float]:
     if c % 8 == 1 and 18 <= t < 26:
         return REACTIVATED, calm(c, t - 10)
     if calm(c, t) < 2 * THRESHOLD:
-        return SETTLED, THRESHOLD / 2
+        return QUIET, THRESHOLD / 2
     return MOVING, calm(c, t)
 
 
@@ -61,7 +61,7 @@ def leak(c: int, t: float) -> tuple[int, float]:
         return FROZEN | VIOLATED, 0.02
     if c == 2 and t > 8:
         return MOVING | VIOLATED, 0.05
-    return (PRUNED, 0) if c == 3 else (SETTLED, THRESHOLD / 3)
+    return (PRUNED, 0) if c == 3 else (QUIET, THRESHOLD / 3)
 
 
 def cells(channels: int, records: int, cell: Cell) -> tuple[np.ndarray, np.ndarray]:

@@ -82,7 +82,7 @@ def test_states_are_names(layer: Layer) -> None:
         == ["moving"] * 9 + ["frozen"] * 10 + ["reactivated"] * 5 + ["moving"] * 6
     )
     assert states[:, 2].tolist() == ["moving"] * 5 + ["pruned"] * 25
-    assert (layer.states(threshold=1e9)[4:, 3] == "settled").all()
+    assert (layer.states(threshold=1e9)[4:, 3] == "quiet").all()
     assert (layer.states(threshold=0)[:, 3] == "moving").all()
     broken = ["nonfinite"] * 2 + ["reactivated"] * 5
     assert states[:, 0].tolist() == (

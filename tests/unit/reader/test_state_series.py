@@ -59,7 +59,7 @@ def test_wide_series_are_computed_in_slabs(monkeypatch) -> None:
 def test_zeros_are_measured_as_pruned_in_kernels_alone() -> None:
     codes = files.codes(STEPS, 2)
     codes[:3, 1:, 0] = channel_states.ZERO
-    for role, state in (("kernel", channel_states.PRUNED), ("bias", channel_states.SETTLED)):
+    for role, state in (("kernel", channel_states.PRUNED), ("bias", channel_states.QUIET)):
         moves = make_state_series(series(codes), files.variable("c/x", 2, role))
         assert moves.states(1e-4)[-1, 0] == state
 
@@ -71,7 +71,7 @@ def test_held_weights_that_are_pruned_by_command_violate_nothing() -> None:
     assert make_state_series(series(codes), kernel).marks.first_steps.tolist() == [4]
     for commanded, right in (([4], [7]), ([7], [4]), ([3, 8], [4, 7]), ([4, 7], [])):
         moves = make_state_series(series(codes), kernel, np.array(commanded))
-        marked = moves.steps[(moves.unsettled[:, 0] & channel_states.VIOLATED) != 0]
+        marked = moves.steps[(moves.before_quiet[:, 0] & channel_states.VIOLATED) != 0]
         assert marked.tolist() == right
         assert moves.marks.channels.tolist() == ([0] if right else [])
     # Where the writer has audited, its violations tell, and no record.

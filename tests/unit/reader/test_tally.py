@@ -10,7 +10,7 @@ from tb_pastnet.reader.tally import StateCounts, make_tally
 
 M, S, F, P = (
     channel_states.MOVING,
-    channel_states.SETTLED,
+    channel_states.QUIET,
     channel_states.FROZEN,
     channel_states.PRUNED,
 )
@@ -34,7 +34,7 @@ def test_channels_are_counted_by_state_and_by_mark() -> None:
     assert row.violated.tolist() == [1] * 9
 
 
-def test_they_settle_record_by_record() -> None:
+def test_they_become_quiet_record_by_record() -> None:
     delta = int(quantize(1e-5))
     assert row_of([M, M], [delta, 0], 1e-4, 7).counts[:, [M, S]].tolist() == (
         [[2, 0]] * 4 + [[1, 1]] * 3
@@ -60,7 +60,7 @@ def test_where_none_moves_there_is_no_mean() -> None:
     assert np.isnan(row_of([M, F], [NAN, 0]).mean_delta).all()
 
 
-def test_without_a_threshold_none_is_settled() -> None:
+def test_without_a_threshold_none_is_quiet() -> None:
     assert row_of([M], [ZERO], 0.0).counts.tolist() == [[0, 1, 0, 0, 0, 0, 0, 0]] * 9
     assert row_of([M], [ZERO], 1e-300).counts.tolist() == [[0, 0, 0, 1, 0, 0, 0, 0]] * 9
 

@@ -53,7 +53,7 @@ function Line({ finding, place }: { finding: Finding & { runs: string[] }; place
 function emptyText(): string {
   if (shownRuns.value.length === 0) return `${ABSENT.runs}. Tick a run on the left.`;
   if (answeredFindings.value.findings.length > 0) return `${ABSENT.finding}. Change the filter for layers.`;
-  return `${ABSENT.findings}: no layer is frozen, pruned, settled or stalled, and no record is missing.`;
+  return `${ABSENT.findings}: no layer is frozen, pruned or stalled, and no record is missing.`;
 }
 
 function FindingsView() {

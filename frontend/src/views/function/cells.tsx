@@ -123,7 +123,7 @@ function Key({ axis }: { axis: ChangeAxis }) {
   const stops = Array.from({ length: 9 }, (_, i) => blend(theme.value.movement, i / 8)).join(", ");
   return (
     <div class="fn-key">
-      <i class="swatch fill-settled" /> 0
+      <i class="swatch fill-quiet" /> 0
       <div class="fn-scale">
         <div class="gradient" style={{ background: `linear-gradient(to right, ${stops})` }} />
         {changeTicks(axis, 4).map(

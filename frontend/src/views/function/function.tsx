@@ -3,7 +3,7 @@
 import { ABSENT } from "../../data/absent";
 import { formatCount, plural } from "../../data/format";
 import { CHANGE_TITLES, probeText } from "../../data/function";
-import { FROZEN, PRUNED, SETTLED } from "../../data/states";
+import { FROZEN, PRUNED, QUIET } from "../../data/states";
 import { mergeSteps } from "../../data/steps";
 import { CopyLines, Notes, RunLabel, Skeleton, Status, Switch } from "../../parts/widgets";
 import { pastsText, pastText } from "../../parts/words";
@@ -191,6 +191,6 @@ export const functions: View = {
   },
   speak: () => functionText(activeProbed.value, cursor.value),
   caption: () => `Function · ${activeProbed.value?.run.name ?? ""}`,
-  states: [SETTLED, FROZEN, PRUNED],
+  states: [QUIET, FROZEN, PRUNED],
   files: () => functionFiles(probedRuns.value),
 };

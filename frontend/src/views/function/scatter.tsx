@@ -12,7 +12,7 @@ import {
   placeKey,
   probedAt,
 } from "../../data/function";
-import { SETTLED, STATE_NAMES } from "../../data/states";
+import { QUIET, STATE_NAMES } from "../../data/states";
 import {
   drawScatter,
   notable,
@@ -27,7 +27,7 @@ import { pageTextWidth } from "../../draw/text";
 import { Canvas, inPixels, Sized } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
 import { DataTable, OldSign, RunLabel, RunName, Status } from "../../parts/widgets";
-import { blockAt, unsettledAt } from "../../state/at";
+import { blockAt, withoutQuietAt } from "../../state/at";
 import { cursor, readStep } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { openLayer } from "../../state/navigate";
@@ -51,7 +51,7 @@ const idOf = (move: Move): string => placeKey({ kind: "layer", name: move.layer 
 /** The layers at the record of the probe in force at a step. */
 function movesOf({ run, series }: Probed, step: number): Move[] {
   const layers = listedPlaces.value.filter((own) => own.kind === "layer").map((own) => own.name);
-  return movesAt(series, layers, step, (layer, at) => unsettledAt(run, [layer], at));
+  return movesAt(series, layers, step, (layer, at) => withoutQuietAt(run, [layer], at));
 }
 
 /** The answer that the weights at the record of the probe in force come from. */
@@ -64,7 +64,7 @@ function weightsAnswer({ run, series }: Probed, step: number): Resource<unknown>
 const WEIGHTS_AXIS: ChangeAxis = { log: true, low: -7, high: 0 };
 
 const weightsText = ({ weights, state }: Move): string =>
-  weights === 0 && state !== SETTLED ? STATE_NAMES[state] : formatNumber(weights);
+  weights === 0 && state !== QUIET ? STATE_NAMES[state] : formatNumber(weights);
 
 const moveText = (move: Move): string =>
   `${move.layer}: weights ${weightsText(move)}, output ${formatChange(move.output, "relative")}`;
