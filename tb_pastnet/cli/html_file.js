@@ -45,10 +45,16 @@ function keyOf(route, query) {
     query.set("count", "64");
     return newest(route, query, "at");
   }
-  if (route === "findings") return [...KEYS.keys()].find((key) => key.startsWith("findings?"));
+  if (route === "findings") return findingsKey(route, query);
   if (route === "overlap") return newest(route, query, "step");
   if ((route === "layer" || route === "channel") && !query.has("variable")) return mainKey(route, query);
   return canonical(route, query);
+}
+
+/** Findings of one run or of all are there; for others those of all, which comes first. */
+function findingsKey(route, query) {
+  const own = canonical(route, query);
+  return KEYS.has(own) ? own : [...KEYS.keys()].find((key) => key.startsWith("findings?"));
 }
 
 /** Of the variables of a layer the first, by which it is drawn. */
@@ -78,7 +84,7 @@ async function answerOf(route, query) {
   const body = await new Response(packed.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
   if (route !== "findings") return new Response(body);
   const found = JSON.parse(new TextDecoder().decode(body));
-  const findings = found.findings.filter(({ run }) => (run === null ? wanted.size > 1 : wanted.has(run)));
+  const findings = found.findings.filter(({ runs }) => runs.some((run) => wanted.has(run)));
   return new Response(JSON.stringify({ ...found, findings }));
 }
 

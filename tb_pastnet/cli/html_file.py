@@ -82,7 +82,10 @@ def _answers(
     problems = {run.name: run.problem for run in chosen if run.problem}
     asked = [run_alone(run, lambda run: _asked(run, quiet)) for run in chosen]
     asks = [ask for run in asked for ask in run.asks]
-    asks[:0] = [_ask("findings", {"run": [run.name for run in chosen], "th": quiet})] * bool(chosen)
+    everyone = [run.name for run in chosen]
+    # Those of all come first: see html_file.js.
+    each = [[name] for name in everyone] if len(everyone) > 1 else []
+    asks[:0] = [_ask("findings", {"run": some}) for some in [everyone, *each] if some]
     answers: dict[str, str] = {}
 
     def keep(ask: str) -> int:

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from tb_pastnet.cli.text import (
     NO_RUNS,
+    SHOWN,
     account_text,
     file_size,
     fit,
@@ -25,10 +26,11 @@ from tb_pastnet.cli.text import (
 )
 from tb_pastnet.core.channel_states import NAMES
 from tb_pastnet.core.counted import counted
+from tb_pastnet.core.findings import SHOWN as MOST_FINDINGS
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.reader.index import finite, overhead_of
-from tb_pastnet.reader.log import Log, Run, run_alone
+from tb_pastnet.reader.log import Log, Run, run_alone, runs_findings
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
 from tb_pastnet.reader.series_source import LOCAL
@@ -47,6 +49,9 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []
 
+    def found() -> list[dict[str, Any]]:
+        return [finding_json(finding) for finding in runs_findings(chosen)]
+
     def of_run(run: Run) -> tuple[dict[str, Any], list[str]]:
         entry = _entry(run, _size(log, run, files), options.threshold)
         if not options.json:
@@ -63,10 +68,11 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     if options.json:
         deque(reading(), 0)
         failed = _failures(entries, options.fail_on, log.unopened)
-        write_json({"runs": entries, "failed": failed, "warnings": list(log.warnings)}, out)
+        told = {"findings": found(), "failed": failed, "warnings": list(log.warnings)}
+        write_json({"runs": entries, **told}, out)
     else:
         # A long run takes seconds: each is printed as soon as it is read.
-        out.writelines(f"{line}\n" for line in _lines(reading(), log.warnings))
+        out.writelines(f"{line}\n" for line in _lines(reading(), found, log.warnings))
         failed = _failures(entries, options.fail_on, log.unopened)
     for failure in failed:
         error.write(f"failed: {printable(failure)}\n")
@@ -106,9 +112,7 @@ _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
     "statistics": lambda run: sum(
         count for text, count in run["notes"].items() if text.startswith(MOVING_STATISTICS)
     ),
-    "stalled": lambda run: sum(
-        finding["channels"] for finding in run["findings"] if finding["kind"] == "stalled"
-    ),
+    "stalled": lambda run: int(run["stalled_channels"]),
     "unreadable": lambda run: int(run["unreadable"]),
     "dropped": lambda run: int(run["account"]["dropped"]),
     "nonfinite": lambda run: sum(layer["nonfinite"] for layer in run["layers"]),
@@ -141,7 +145,9 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
         "layers": [_layer(overview, number) for number in range(len(overview.layers))],
-        "findings": [finding_json(finding) for finding in run.findings(threshold)],
+        "stalled_channels": sum(
+            finding.channels or 0 for finding in run.findings() if finding.kind == "stalled"
+        ),
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),
@@ -173,7 +179,11 @@ def _newest(values: Any) -> float | None:
     return finite(values[-1]) if len(values) else None
 
 
-def _lines(runs: Iterable[tuple[str, Sequence[str]]], warnings: Sequence[str]) -> Iterator[str]:
+def _lines(
+    runs: Iterable[tuple[str, Sequence[str]]],
+    findings: Callable[[], Sequence[dict[str, Any]]],
+    warnings: Sequence[str],
+) -> Iterator[str]:
     columns, first = width(), True
     for name, lines in runs:
         if not first:
@@ -183,6 +193,10 @@ def _lines(runs: Iterable[tuple[str, Sequence[str]]], warnings: Sequence[str]) -
         yield from (f"  {line}".rstrip() for line in lines)
     if first:
         yield NO_RUNS
+    if found := findings():
+        yield ""
+        yield "findings:"
+        yield from _texts(found, MOST_FINDINGS)
     yield from (f"warning: {printable(warning)}" for warning in warnings)
 
 
@@ -206,10 +220,6 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
     if run["layers"]:
         yield ""
         yield from _table(run["layers"], columns)
-    if run["findings"]:
-        yield ""
-        yield "findings:"
-        yield from _texts(run["findings"])
     if run["violations"]:
         yield ""
         yield f"{counted(run['violated_channels'], 'channel')} changed while frozen or pruned:"
@@ -218,8 +228,8 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
         yield f"{printable(text)} ({count:,})"
 
 
-def _texts(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
-    lines = shortened(entries, lambda entry: printable(entry["text"]))
+def _texts(entries: Sequence[dict[str, Any]], most: int = SHOWN) -> Iterator[str]:
+    lines = shortened(entries, lambda entry: printable(entry["text"]), most)
     yield from (f"  {line}" for line in lines)
 
 

@@ -14,7 +14,7 @@ NARROWEST, WIDEST = 60, 120
 SHOWN = 10
 """Entries of a list that are printed."""
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the JSON of `check` and `report`."""
 
 NO_RUNS = (
@@ -101,11 +101,13 @@ def file_size(path: Path) -> int:
         return 0
 
 
-def shortened(items: Sequence[Item], line: Callable[[Item], str]) -> Iterator[str]:
+def shortened(
+    items: Sequence[Item], line: Callable[[Item], str], most: int = SHOWN
+) -> Iterator[str]:
     """A line for each of the first items, and how many more there are."""
-    yield from map(line, items[:SHOWN])
-    if len(items) > SHOWN:
-        yield f"and {len(items) - SHOWN:,} more; --json lists all"
+    yield from map(line, items[:most])
+    if len(items) > most:
+        yield f"and {len(items) - most:,} more; --json lists all"
 
 
 def write_json(content: Mapping[str, Any], out: TextIO) -> None:

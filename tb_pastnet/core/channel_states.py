@@ -43,7 +43,10 @@ PATIENCE = 5
 reactivated."""
 
 STALLED = 20
-"""Records without any change after which a trainable channel counts as stalled."""
+"""Records without any change after which a trainable channel may count as stalled."""
+
+FEWEST_UNCHANGED = 2
+"""Records after which a channel that never changed is worth a word."""
 
 RESTLESS = 53
 """Codes from the threshold to the delta that ends quiet at once: ten times, on the grid 9.94."""
@@ -146,17 +149,39 @@ def _finite(codes: Codes) -> Flags:
     return finite if finite.all() else finite | (count == NAN)
 
 
-def stalled(codes: Codes, state: States) -> Flags:
-    """Whether each channel is unchanged from a record on to the newest one, (records, channels).
+def unchanged(
+    codes: Codes, state: States, steps: Integers, *, rows: bool = False
+) -> dict[str, Flags]:
+    """Channels that an optimizer could train, and unchanged up to the newest record, by kind.
 
-    It is if in all of these records, at least `STALLED`, no mask held a part of it, it was
-    finite, not pruned, and its delta was exactly zero.
+    In all of these records no mask held a part of the channel, it was finite, not pruned, and its
+    delta was exactly zero; a first record without a past counts, too. "stalled" are those unchanged
+    at the last `STALLED` records or more, over at least half of the steps so far. "unchanged" are
+    others, if they never changed in 2 records or more, or not at the last `STALLED`.
+
+    Of an embedding's `rows`, a step changes only those that it looks up: if any ever changed, there
+    are only "rows", which never did.
+
+    Returns:
+        bool (records, channels), True from the record on since which each is unchanged.
     """
     still = codes[statistics.DELTA_NORM] == ZERO
+    still[:1] |= codes[statistics.DELTA_NORM, :1] == NAN
     still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
     still &= (codes[statistics.NONFINITE] == ZERO) & ((state & np.uint8(STATE)) != PRUNED)
     unbroken: Flags = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
-    return unbroken & unbroken[-STALLED:][:1] if len(still) >= STALLED else np.zeros_like(still)
+    count, records = np.count_nonzero(unbroken, axis=0), len(unbroken)
+    if records < FEWEST_UNCHANGED:
+        return {}
+    never = count == records
+    if rows and not never.all():
+        return {"rows": unbroken & never}
+    since = steps[np.minimum(records - count, records - 1)]
+    long = (count >= STALLED) & (2 * (steps[-1] - since) >= steps[-1] - steps[0])
+    return {
+        "stalled": unbroken & long,
+        "unchanged": unbroken & ~long & (never | (count >= STALLED)),
+    }
 
 
 class Lasting(NamedTuple):

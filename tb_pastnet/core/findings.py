@@ -1,33 +1,61 @@
-"""Findings about some runs: each a sentence and where to see it.
+"""Findings about some runs: each a sentence, its numbers, and where to see it.
 
-All steps are those of records. A finding about a layer is about its newest record; its step is that
-of the first record at which it held for any channel. If more of them hold it since later, the
-sentence says when.
+There is one finding for each kind and cause, however many runs and layers it is about: a log has a
+handful. All steps are those of records. A finding about a layer is about its newest record; its
+step is that of the first record at which it held for any channel. If more of them hold it since
+later, the sentence says when.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.channel_states import FROZEN, Lasting
+from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.violation import CAUSES, between
 
-KINDS = (
-    "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
-    "frozen", "pruned", "freezes_first", "moves_most",
-)  # fmt: skip
-"""Kinds of findings, the most important first."""
+HARM, CHANGE, FACT = "harm", "change", "fact"
+
+
+class Kind(NamedTuple):
+    """A kind of findings."""
+
+    severity: str  # `HARM`, `CHANGE` or `FACT`
+    meaning: str  # as in the tables of the docs
+
+
+KINDS: Mapping[str, Kind] = {
+    "violations": Kind(HARM, "frozen or pruned channels changed; one finding per likely cause"),
+    "nonfinite": Kind(HARM, "channels have NaN or infinity"),
+    "unreadable": Kind(HARM, "runs, or some of their records, can't be read"),
+    "dropped": Kind(HARM, "records were dropped before they were written"),
+    "silent": Kind(HARM, "layers whose records end before those of their run"),
+    "stalled": Kind(
+        HARM,
+        "training has ended, and channels that an optimizer could train were unchanged at the last "
+        "20 records or more, over at least half of the steps",
+    ),
+    "frozen": Kind(CHANGE, "channels are frozen"),
+    "pruned": Kind(CHANGE, "channels are pruned"),
+    "unchanged": Kind(
+        FACT,
+        "channels that an optimizer could train are unchanged since the start, or at the last 20 "
+        "records or more, and not stalled",
+    ),
+    "rows": Kind(FACT, "rows of an embedding that never changed, while others did"),
+}
+"""Kinds of findings, what does most harm first. The docs, the routes and the page have them, too:
+tests/unit/test_finding_kinds.py compares."""
+
+SHOWN = 12
+"""Findings that `report` and the tab show; the others are counted."""
 
 _NAMED = 3
-"""Layers that a sentence names; the others are counted."""
+"""Layers and runs that a sentence names; the others are counted."""
 
 
 class LayerFacts(NamedTuple):
@@ -35,11 +63,9 @@ class LayerFacts(NamedTuple):
 
     id: str
     channels: int
-    steps: npt.NDArray[np.int64]  # int64 (records,), of its records
-    counts: npt.NDArray[np.uint32]  # uint32 (records, 6), channels in each state
-    mean_delta: npt.NDArray[np.float32]  # float32 (records,), the mean relative delta
-    # since when channels are "nonfinite", "stalled" (see `channel_states.stalled`), "frozen" or
-    # "pruned" at the newest record
+    first_step: int | None  # of its records, as the next; None without any
+    last_step: int | None
+    # since when channels are as they are at the newest record, by kind
     lasting: Mapping[str, Lasting] = {}
 
 
@@ -66,19 +92,21 @@ class RunFacts(NamedTuple):
     violated: Sequence[Violated] = ()
     account: Account = Account()
     problem: str = ""  # why it could not be read
+    closed: bool = False  # whether training has ended, as far as the writer knew
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something worth knowing about a run.
+    """Something worth knowing about some runs.
 
     Attributes:
-        kind: one of `KINDS`.
-        run: its name; None if runs are compared.
+        kind: a key of `KINDS`.
+        cause: why, where the kind has causes: "weight_decay", "unknown", …; else None.
+        runs: the names of all runs that it concerns.
         layers: ids of all layers that it concerns.
-        step: of the record since which, or at which, it is so; None if that isn't one step.
         channels: how many it concerns, None if it isn't about channels.
-        value: another number in its text, such as the mean relative delta.
+        first_step: of the first record at which it held for any channel; None if there is none.
+        numbers: the other numbers of its text, by name.
         text: the sentence.
         view: the view of the tab that shows it: "network" or "layer".
         shown_run: the run to look at.
@@ -86,171 +114,223 @@ class Finding:
         channel: the channel to look at, None for all.
 
     Example:
-        >>> finding = Finding("frozen", "a", ("dense",), 50, 3, None, "dense frozen since step 50")
-        >>> finding.layers, finding.step
-        (('dense',), 50)
+        >>> finding = Finding("frozen", None, ("a",), ("dense",), 3, 50, {}, "dense: frozen …")
+        >>> finding.layers, finding.first_step, finding.severity
+        (('dense',), 50, 'change')
     """
 
     kind: str
-    run: str | None
+    cause: str | None
+    runs: tuple[str, ...]
     layers: tuple[str, ...]
-    step: int | None
     channels: int | None
-    value: float | None
+    first_step: int | None
+    numbers: Mapping[str, int] = field(hash=False)
     text: str
     view: str = "network"
     shown_run: str | None = None
     layer: str | None = None
     channel: int | None = None
 
+    @property
+    def severity(self) -> str:
+        """How much it matters: "harm", "change" or "fact"."""
+        return KINDS[self.kind].severity
+
+
+class _Standing(NamedTuple):
+    """Since when channels of a layer are in a state."""
+
+    run: RunFacts
+    layer: LayerFacts
+    own: Lasting
+
 
 def findings(runs: Sequence[RunFacts]) -> list[Finding]:
-    """Finds what is worth knowing: by kind in the order of `KINDS`, then by run, then by step."""
+    """Finds what is worth knowing: in the order of `KINDS`, then by step."""
+    several = len(runs) > 1
     listed = [
-        finding
-        for run in runs
-        for finding in sorted(_of_run(run), key=lambda f: math.inf if f.step is None else f.step)
+        *_violations(runs, several),
+        *_unread(runs, several),
+        *_lost(runs, several),
+        *_silent(runs, several),
+        *_states(runs, several),
     ]
-    if len(runs) > 1:
-        listed += _compared(runs)
-    return sorted(listed, key=lambda finding: KINDS.index(finding.kind))
+    places = {kind: place for place, kind in enumerate(KINDS)}
+
+    def rank(finding: Finding) -> tuple[int, float]:
+        first = finding.first_step
+        return places[finding.kind], math.inf if first is None else first
+
+    return sorted(listed, key=rank)
 
 
-def _of_run(run: RunFacts) -> Iterator[Finding]:
-    recorded = [layer for layer in run.layers if len(layer.steps)]
-    yield from _violations(run)
-    yield from _lost(run)
-    yield from _silent(run)
-    yield from _states(run, recorded)
-    moving = [layer for layer in recorded if layer.mean_delta[-1] > 0]
-    if len(moving) > 1:
-        most = max(moving, key=lambda layer: float(layer.mean_delta[-1]))
-        step, value = int(most.steps[-1]), float(most.mean_delta[-1])
-        text = f"{most.id} moves the most at step {step:,}: mean relative delta {value:.2g}"
-        yield _layers_finding("moves_most", run, [most], step, None, text, value)
-
-
-def _violations(run: RunFacts) -> Iterator[Finding]:
-    causes: dict[str, list[Violated]] = {}
-    for violated in run.violated:
-        causes.setdefault(violated.cause, []).append(violated)
+def _violations(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    causes: dict[str, list[tuple[RunFacts, Violated]]] = {}
+    for run in runs:
+        for violated in run.violated:
+            causes.setdefault(violated.cause, []).append((run, violated))
     for cause, group in causes.items():
-        first = min(group, key=lambda violated: violated.first_step)
-        channels = len({(violated.layer, violated.channel) for violated in group})
-        layers = tuple(dict.fromkeys(violated.layer for violated in group))
-        since, until = first.first_step, max(violated.last_step for violated in group)
-        when = f"since step {since:,}" if until == run.last_step else between(since, until)
+        first_run, first = min(group, key=lambda entry: entry[1].first_step)
+        channels = len({(run.name, each.layer, each.channel) for run, each in group})
+        layers = tuple(dict.fromkeys(each.layer for _, each in group))
+        names = tuple(dict.fromkeys(run.name for run, _ in group))
+        since, until = first.first_step, max(each.last_step for _, each in group)
+        still = any(each.last_step == run.last_step for run, each in group)
+        when = f"since step {since:,}" if still else between(since, until)
         text = (
-            f"{counted(channels, 'channel')} of {_named(layers)} changed while frozen or pruned, "
-            f"{when}. Likely cause: {CAUSES.get(cause, cause)}"
+            f"{counted(channels, 'channel')} of {_where(layers, names, several)} changed while "
+            f"frozen or pruned, {when}. Likely cause: {CAUSES.get(cause, cause)}"
         )
         yield Finding(
-            "violations", run.name, layers, since, channels, None, text,
-            "layer", run.name, first.layer, first.channel,
+            "violations", cause, names, layers, channels, since, {"last_step": until}, text,
+            "layer", first_run.name, first.layer, first.channel,
         )  # fmt: skip
 
 
-def _lost(run: RunFacts) -> Iterator[Finding]:
-    if run.problem:
-        yield Finding("unreadable", run.name, (), None, None, None, run.problem, shown_run=run.name)
-    account = run.account
-    for kind, count, why in (
-        ("unreadable", account.unreadable, "can't be read"),
-        ("dropped", account.dropped, "were dropped before they were written"),
+def _unread(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    problems = {run.name: run.problem for run in runs if run.problem}
+    if problems:
+        names, (text, *others) = tuple(problems), dict.fromkeys(problems.values())
+        text = f"{_named(names, 'run')}: {text}" if several else text
+        text += f", and {counted(len(others), 'other problem')}" if others else ""
+        yield _about_runs("unreadable", names, {}, text)
+
+
+def _lost(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    for kind, why in (
+        ("unreadable", "can't be read"),
+        ("dropped", "were dropped before they were written"),
     ):
-        if count:
-            text = f"{count:,} of {counted(account.offered, 'record')} {why}"
-            yield Finding(kind, run.name, (), None, None, count, text, shown_run=run.name)
+        counts = {run.name: getattr(run.account, kind) for run in runs}
+        names = tuple(name for name, count in counts.items() if count)
+        if names:
+            lost = sum(counts.values())
+            offered = sum(run.account.offered for run in runs if run.name in names)
+            where = f" of {_named(names, 'run')}" if several else ""
+            text = f"{lost:,} of {counted(offered, 'record')}{where} {why}"
+            yield _about_runs(kind, names, {"records": lost, "due": offered}, text)
 
 
-def _silent(run: RunFacts) -> Iterator[Finding]:
-    if run.last_step is None:
+def _about_runs(
+    kind: str, names: tuple[str, ...], numbers: Mapping[str, int], text: str
+) -> Finding:
+    return Finding(kind, None, names, (), None, None, numbers, text, shown_run=names[0])
+
+
+def _silent(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    silent = [
+        (run, layer)
+        for run in runs
+        if run.last_step is not None
+        for layer in run.layers
+        if layer.last_step != run.last_step
+    ]
+    if not silent:
         return
-    ends: dict[int | None, list[LayerFacts]] = {}
-    for layer in run.layers:
-        last = int(layer.steps[-1]) if len(layer.steps) else None
-        if last != run.last_step:
-            ends.setdefault(last, []).append(layer)
-    for last, layers in ends.items():
-        until = "no record" if last is None else f"no record after step {last:,}"
-        text = f"{_named([layer.id for layer in layers])}: {until}; the run is at {run.last_step:,}"
-        yield _layers_finding("silent", run, layers, last, None, text)
+    ends = sorted({layer.last_step for _, layer in silent if layer.last_step is not None})
+    until = f"no record after step {ends[0]:,}" if ends else "no record"
+    if ends and any(layer.last_step is None for _, layer in silent):
+        until = f"no record, or {until.replace('no record', 'none')}"
+    first = " (first)" if len(ends) > 1 else ""
+    newest = max(run.last_step or 0 for run, _ in silent)
+    whose = "the run is" if len({run.name for run, _ in silent}) == 1 else "the runs are"
+    names = _where(*_ids(silent), several)
+    text = f"{names}: {until}{first}; {whose} at {newest:,}"
+    yield _about_layers("silent", silent, None, ends[0] if ends else None, {"newest": newest}, text)
 
 
-def _states(run: RunFacts, layers: Sequence[LayerFacts]) -> Iterator[Finding]:
-    """Frozen, pruned, nonfinite and stalled layers, grouped by the steps at which that began."""
-    groups: dict[tuple[str, bool, tuple[int, ...]], list[tuple[LayerFacts, Lasting]]] = {}
-    for layer in layers:
-        for kind, own in layer.lasting.items():
-            times = own.first, own.since, own.records if kind == "stalled" else 0
-            key = kind, own.channels == layer.channels, times
-            groups.setdefault(key, []).append((layer, own))
-    for (kind, _, (first, *_)), group in groups.items():
-        members = [layer for layer, _ in group]
-        channels = sum(own.channels for _, own in group)
-        yield _layers_finding(kind, run, members, first, channels, _lasting_text(kind, group))
+def _states(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    """What lasts up to the newest record: frozen, pruned, nonfinite and unchanged channels."""
+    groups: dict[str, list[_Standing]] = {}
+    for run in runs:
+        for layer in run.layers:
+            for kind, own in layer.lasting.items():
+                # What an optimizer may still reach isn't stalled.
+                waits = kind == "stalled" and not run.closed
+                groups.setdefault("unchanged" if waits else kind, []).append(
+                    _Standing(run, layer, own)
+                )
+    for kind, group in groups.items():
+        members = [(run, layer) for run, layer, _ in group]
+        of = sum({(run.name, layer.id): layer.channels for run, layer in members}.values())
+        channels = sum(own.channels for _, _, own in group)
+        since = max(own.since for _, _, own in group)
+        first = min(own.first for _, _, own in group)
+        make = _state_text if kind in _STATES else _unchanged_text
+        text = make(kind, group, of, several)
+        numbers = {"of": of, "since": since, "records": min(own.records for _, _, own in group)}
+        yield _about_layers(kind, members, channels, first, numbers, text)
 
 
-_STATES: Mapping[str, tuple[str, str]] = {
-    "frozen": ("frozen", ""),
-    "pruned": ("pruned", ""),
-    "nonfinite": ("NaN or infinite", ""),
-    "stalled": ("stalled", ": trainable, but unchanged at {records}"),
-}
-"""The state in words, and what a sentence adds."""
+_STATES = {"frozen": "frozen", "pruned": "pruned", "nonfinite": "NaN or infinite"}
+"""States in words."""
 
 
-def _lasting_text(kind: str, group: Sequence[tuple[LayerFacts, Lasting]]) -> str:
-    state, more = _STATES[kind]
-    names = _named(layer.id for layer, _ in group)
-    lasting = group[0][1]
-    channels, of = sum(own.channels for _, own in group), sum(layer.channels for layer, _ in group)
-    rest = more.format(records=counted(lasting.records, "recorded step"))
-    if lasting.first == lasting.since:
+def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -> str:
+    first, names = min(group, key=lambda standing: standing.own.first), _where_of(group, several)
+    since = max(own.since for _, _, own in group)
+    channels, state = sum(own.channels for _, _, own in group), _STATES[kind]
+    if first.own.first == since:
         who = names if channels == of else f"{channels:,} of {counted(of, 'channel')} of {names}"
-        return f"{who} {state} since step {lasting.since:,}{rest}"
-    firsts = sum(own.first_channels for _, own in group)
-    which = f"channel {lasting.channel:,}" if firsts == 1 else counted(firsts, "channel")
-    who = f"{'all ' if channels == of else f'{channels:,} of '}{counted(of, 'channel')}"
+        return f"{who}: {state} since step {since:,}"
+    which = _where([first.layer.id], [first.run.name], several)
+    if len(group) == 1:
+        some = first.own.first_channels
+        which = f"channel {first.own.channel:,}" if some == 1 else counted(some, "channel")
+    share = f"{'all ' if channels == of else f'{channels:,} of '}{counted(of, 'channel')}"
     return (
-        f"{names}: first {state} at step {lasting.first:,} ({which}); "
-        f"{who} since step {lasting.since:,}{rest}"
+        f"{names}: first {state} at step {first.own.first:,} ({which}); "
+        f"{share} since step {since:,}"
     )
 
 
-def _compared(runs: Sequence[RunFacts]) -> Iterator[Finding]:
-    """Which run freezes earliest."""
-    first: dict[str, tuple[int, LayerFacts]] = {}
-    for run in runs:
-        for layer in run.layers:
-            frozen = layer.steps[layer.counts[:, FROZEN] > 0]
-            if len(frozen) and (run.name not in first or frozen[0] < first[run.name][0]):
-                first[run.name] = int(frozen[0]), layer
-    if len(first) < 2:
-        return
-    step = min(start for start, _ in first.values())
-    names = [name for name, (start, _) in first.items() if start == step]
-    layer = first[names[0]][1]
-    later = sorted(start for start, _ in first.values() if start > step)
-    rest = f"; the next at step {later[0]:,}" if later else ""
-    verb = "freezes" if len(names) == 1 else "freeze"
-    text = f"{_named(names, 'run')} {verb} first: {layer.id} at step {step:,}{rest}"
-    yield Finding("freezes_first", None, (layer.id,), step, None, None, text, "network", names[0])
+def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -> str:
+    channels, names = sum(own.channels for _, _, own in group), _where_of(group, several)
+    noun = "row" if kind == "rows" else "channel"
+    who = names if channels == of else f"{channels:,} of {counted(of, noun)} of {names}"
+    if all(own.since == layer.first_step for _, layer, own in group):
+        fewest, most = (pick(own.records for _, _, own in group) for pick in (min, max))
+        records = counted(most, "record") if fewest == most else f"{fewest:,} to {most:,} records"
+        when = f"unchanged since the start, {records}"
+    else:
+        steps = min((layer.last_step or 0) - own.since for _, layer, own in group)
+        when = f"unchanged in the last {counted(steps, 'step')}"
+    return f"{who}: stalled, {when}. Cause unknown" if kind == "stalled" else f"{who}: {when}"
 
 
-def _layers_finding(
+_Members = Sequence[tuple[RunFacts, LayerFacts]]
+
+
+def _about_layers(
     kind: str,
-    run: RunFacts,
-    layers: Sequence[LayerFacts],
-    step: int | None,
+    members: _Members,
     channels: int | None,
+    step: int | None,
+    numbers: Mapping[str, int],
     text: str,
-    value: float | None = None,
 ) -> Finding:
-    only = layers[0].id if len(layers) == 1 else None
-    view = "layer" if only else "network"
-    ids = tuple(layer.id for layer in layers)
-    return Finding(kind, run.name, ids, step, channels, value, text, view, run.name, only)
+    layers, runs = _ids(members)
+    only = layers[0] if len(layers) == 1 else None
+    return Finding(
+        kind, "unknown" if kind == "stalled" else None, runs, layers, channels, step, numbers, text,
+        "layer" if only else "network", runs[0], only,
+    )  # fmt: skip
+
+
+def _ids(members: _Members) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The layers and the runs, each once."""
+    layers = tuple(dict.fromkeys(layer.id for _, layer in members))
+    return layers, tuple(dict.fromkeys(run.name for run, _ in members))
+
+
+def _where_of(group: Sequence[_Standing], several: bool) -> str:
+    return _where(*_ids([(run, layer) for run, layer, _ in group]), several)
+
+
+def _where(layers: Sequence[str], runs: Sequence[str], several: bool) -> str:
+    """Layers for a sentence, with their runs if there are several to choose from."""
+    return f"{_named(layers)} in {_named(runs, 'run')}" if several else _named(layers)
 
 
 def _named(names: Iterable[str], noun: str = "layer") -> str:
@@ -258,5 +338,5 @@ def _named(names: Iterable[str], noun: str = "layer") -> str:
     listed = list(names)
     shown = listed if len(listed) <= _NAMED + 1 else listed[:_NAMED]
     if len(shown) < len(listed):
-        return f"{', '.join(shown)} and {len(listed) - len(shown)} more {noun}s"
+        return f"{', '.join(shown)} and {len(listed) - len(shown):,} more {noun}s"
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

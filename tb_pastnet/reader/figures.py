@@ -159,6 +159,7 @@ def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
 def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:
     """Reads variables, and the steps of the run: the first has more if a timeline is lost."""
     run, masks = reader.run, reader.masks
+    types = {layer.id: layer.type for layer in run.layers}
 
     def summary(name: str, records: RecordSeries) -> _VariableSummary:
         series = reader.states_in(records, name)
@@ -172,7 +173,7 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
             series.pruned,
             series.partial,
             len(series.marks.channels),
-            _lasting(records.codes, state, series.steps, run.variables[name]),
+            _lasting(records.codes, state, series.steps, run.variables[name], types),
             series.account,
             series.notes,
         )
@@ -185,15 +186,23 @@ def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summa
 
 
 def _lasting(
-    codes: Codes, state: channel_states.States, steps: Integers, variable: VariableEntry
+    codes: Codes,
+    state: channel_states.States,
+    steps: Integers,
+    variable: VariableEntry,
+    types: Mapping[str, str],
 ) -> Mapping[str, Lasting]:
-    """Since when channels are as they are at the newest record, by kind of finding."""
+    """Since when channels are as they are at the newest record, by kind of finding.
+
+    `types` are those of layers, by id.
+    """
     plain = state & np.uint8(channel_states.STATE)
     states = channel_states.NONFINITE, channel_states.FROZEN, channel_states.PRUNED
     flags = {channel_states.NAMES[code]: plain == code for code in states}
     # No gradient trains a statistic, and what follows may wait long for its source.
     if not (variable.role == STATISTIC or variable.follows):
-        flags["stalled"] = channel_states.stalled(codes, state)
+        rows = variable.role == KERNEL and "Embedding" in types.get(variable.layer, "")
+        flags |= channel_states.unchanged(codes, state, steps, rows=rows)
     each = {kind: channel_states.lasting(own, steps) for kind, own in flags.items()}
     return {kind: lasting for kind, lasting in each.items() if lasting is not None}
 

@@ -191,16 +191,13 @@ class Run:
         return Overview(figures.among(slice(-latest if latest else None, None)))
 
     @reading
-    def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
-        """Finds what is worth knowing about the run, most important first. Reads all layers.
+    def findings(self) -> tuple[Finding, ...]:
+        """Finds what is worth knowing about the run, what does most harm first. Reads all layers.
 
-        These are violations, NaN, trainable weights that don't change, lost records,
-        and layers that are frozen or pruned. `Log.findings` also compares runs.
-
-        Args:
-            threshold: as for `overview`.
+        These are violations, NaN, lost records, weights that could train and don't change, and
+        layers that are frozen or pruned. There is one finding for each kind and cause.
         """
-        return tuple(findings_of([self._reader], threshold))
+        return tuple(findings_of([self._reader]))
 
     def plot(
         self,
@@ -271,6 +268,11 @@ def runs_alone(
     return each_alone(list(own), made, passed)
 
 
+def runs_findings(runs: Iterable[Run]) -> list[Finding]:
+    """The findings of some runs together."""
+    return each_alone([run._reader for run in runs], findings_of)
+
+
 def run_alone(run: Run, make: Callable[[Run], Value]) -> Value:
     """The same of one run."""
     return runs_alone([run], lambda runs: make(runs[0]))
@@ -332,19 +334,14 @@ class Log(Named[Run]):
             *(f"{text}: {count}" for count, text in lost if count),
         )
 
-    def findings(self, threshold: float = THRESHOLD) -> tuple[Finding, ...]:
-        """Finds what is worth knowing about all runs, most important first. Reads all layers.
-
-        Args:
-            threshold: the relative delta under which a channel is quiet.
+    def findings(self) -> tuple[Finding, ...]:
+        """Finds what is worth knowing about all runs, what does most harm first. Reads all layers.
 
         Returns:
-            The findings of each run, see `Run.findings`, and comparisons of runs, such as which one
-            freezes first. Each has a kind, a sentence as `text`, and the step of its record.
+            One finding for each kind and cause, see `Run.findings`, however many runs and layers it
+            is about. Each has a kind, a sentence as `text`, and the step of its first record.
         """
-        check_threshold(threshold)
-        readers = list(self._readers.values())
-        return tuple(each_alone(readers, lambda each: findings_of(each, threshold)))
+        return tuple(runs_findings(self.runs.values()))
 
     def overlap(
         self,

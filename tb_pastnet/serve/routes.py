@@ -10,7 +10,7 @@ from typing import Any
 
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.format.tags import MASKS
-from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
+from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of, summary_of
 from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.isolation import Problem, attempt, each_alone
@@ -203,14 +203,11 @@ def violations(reader: RunReader) -> Answer:
     return json_answer(body, lost)
 
 
-@_about_runs(_LISTED, Query.threshold)
-def findings(readers: Sequence[RunReader], threshold: float) -> Answer:
-    """The findings of some runs."""
-    body = {
-        "threshold": threshold,
-        "findings": [as_json(finding) for finding in findings_of(readers, threshold)],
-    }
-    lost = (figures_of(reader, threshold).notes for reader in readers)
+@_about_runs(_LISTED)
+def findings(readers: Sequence[RunReader]) -> Answer:
+    """The findings of some runs together."""
+    body = {"findings": [as_json(finding) for finding in findings_of(readers)]}
+    lost = (summary_of(reader).notes for reader in readers)
     return json_answer(body, sum(lost, Notes()))
 
 

@@ -103,8 +103,9 @@ def test_where_there_is_nothing_to_look_at_a_check_fails(tmp_path: Path) -> None
     done = command("report", tmp_path, "--fail-on", "violations")
     assert (done.code, done.error) == (1, "failed: there is no run\n")
     assert command("report", tmp_path, "--fail-on", "violations", "--json").json == {
-        "schema": 1,
+        "schema": 2,
         "runs": [],
+        "findings": [],
         "failed": ["there is no run"],
         "warnings": [],
     }

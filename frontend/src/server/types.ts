@@ -102,29 +102,19 @@ export interface OverviewHeader extends RecordsHeader {
   deltas: { from: number; to: number; counts: number[] };
 }
 
-/** What matters most first. */
-export const FINDING_KINDS: readonly string[] = [
-  "violations",
-  "nonfinite",
-  "stalled",
-  "unreadable",
-  "dropped",
-  "silent",
-  "frozen",
-  "pruned",
-  "freezes_first",
-  "moves_most",
-];
-
-/** A sentence about a run or about some, and where the picture is that shows it. */
+/** A sentence about some runs, and where the picture is that shows it. */
 export interface Finding {
   kind: string;
-  /** null where runs are compared. */
-  run: string | null;
+  severity: "harm" | "change" | "fact";
+  /** null where the kind has no causes. */
+  cause: string | null;
+  runs: string[];
   layers: string[];
-  step: number | null;
+  channels: number | null;
+  first_step: number | null;
+  numbers: Record<string, number>;
   text: string;
-  link: { view: string; run: string | null; layer: string | null; channel: number | null; step: number | null };
+  link: { view: string; run: string; layer: string | null; channel: number | null; step: number | null };
 }
 
 export interface FindingsAnswer extends Answer {

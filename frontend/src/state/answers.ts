@@ -117,7 +117,8 @@ export const askFirst = (): (() => void) =>
     if (view.value === "network") for (const run of shownRuns.value) if (inSight(run.name)) overviewOf(run.name);
     const [run, layer] = [activeRun.value, activeLayer.value];
     if (view.value === "layer" && run && layer) cellsOf(run.name, layer.id);
-    if (view.value === "findings") for (const run of shownRuns.value) findingsOf([run.name]);
+    const names = shownRuns.value.map(({ name }) => name);
+    if (view.value === "findings" && names.length > 0) findingsOf(names);
   });
 
 export function cellsOf(run: string, layer: string): Resource<Cells> {
@@ -192,14 +193,19 @@ export function violatedIn(run: string, layers: readonly string[]): LayerAudit |
   return answer && auditOf(auditsOf(answer), layers);
 }
 
-/** The findings of some runs. */
-export const findingsOf = (run: readonly string[]): Resource<FindingsAnswer> =>
-  resource(
-    `findings ${JSON.stringify(run)}`,
-    String(threshold.value),
-    (ask) => fetchFindings({ run, th: threshold.peek() }, ask),
+/** Runs that one request for findings may name. */
+export const MOST_RUNS = 256;
+
+/** The findings of some runs together, the first ones if there are too many. */
+export function findingsOf(runs: readonly string[]): Resource<FindingsAnswer> {
+  const run = runs.slice(0, MOST_RUNS);
+  return resource(
+    "findings",
+    JSON.stringify(run),
+    (ask) => fetchFindings({ run }, ask),
     (answer) => answer.findings.length * 400,
   ).value;
+}
 
 /** Whether any shown run has pruned weights: otherwise the page doesn't mention them. */
 export const sparse = computed(() => shownRuns.value.some((run) => overviewOf(run.name).value?.header.sparse));

@@ -34,9 +34,10 @@ def test_a_channel_whose_kernel_and_bias_both_leak_counts_once(tmp_path):
     out, error = io.StringIO(), io.StringIO()
     arguments = ["report", str(tmp_path), "--json", "--fail-on", "violations"]
     assert main(arguments, out, error) == 1
-    [run] = json.loads(out.getvalue())["runs"]
+    told = json.loads(out.getvalue())
+    [run] = told["runs"]
     assert run["violated_channels"] == 4
-    [finding] = [each for each in run["findings"] if each["kind"] == "violations"]
+    [finding] = [each for each in told["findings"] if each["kind"] == "violations"]
     assert finding["channels"] == 4
     assert finding["text"].startswith("4 channels of dense ")
     assert error.getvalue().endswith(": 4\n")

@@ -6,11 +6,13 @@ import { toCsv } from "../../data/overlap";
 import { Marker, Select, Skeleton, Status } from "../../parts/widgets";
 import type { Finding } from "../../server/types";
 import {
-  answeredFindings,
+  allFindings,
   FINDING_ORDERS,
   findingOrder,
+  findingsAnswer,
   listedFindings,
   openFinding,
+  runsLeftOut,
   shownFindings,
 } from "../../state/findings";
 import { stepRun } from "../../state/navigate";
@@ -19,10 +21,10 @@ import { focusFinding, page } from "../../state/store";
 import css from "../../style/findings.css";
 import type { View } from "../view";
 
-/** The run of a finding, or how many runs share it. */
+/** The run of a finding, or how many runs it is about. */
 function RunsOf({ names }: { names: readonly string[] }) {
   const runs = names.map(runNamed).filter((run) => run !== null);
-  const text = runs.length === 1 ? runs[0].short : runs.length > 1 ? plural(runs.length, "run") : "All runs";
+  const text = runs.length === 1 ? runs[0].short : plural(names.length, "run");
   return (
     <span class="finding-run">
       {runs.slice(0, 8).map((run) => (
@@ -35,15 +37,15 @@ function RunsOf({ names }: { names: readonly string[] }) {
   );
 }
 
-function Line({ finding, place }: { finding: Finding & { runs: string[] }; place: number }) {
+function Line({ finding, place }: { finding: Finding; place: number }) {
   return (
-    <li class={`finding ${finding.kind} ${place === focusFinding.value ? "on" : ""}`}>
+    <li class={`finding ${finding.severity} ${finding.kind} ${place === focusFinding.value ? "on" : ""}`}>
       <button type="button" class="plain" onClick={() => openFinding(finding)}>
         <RunsOf names={finding.runs} />
         <span class="finding-text">
           <bdi>{finding.text}</bdi>
         </span>
-        <span class="sub number">{finding.step === null ? "" : `step ${formatCount(finding.step)}`}</span>
+        <span class="sub number">{finding.first_step === null ? "" : `step ${formatCount(finding.first_step)}`}</span>
       </button>
     </li>
   );
@@ -52,21 +54,22 @@ function Line({ finding, place }: { finding: Finding & { runs: string[] }; place
 /** Why there is nothing to list. */
 function emptyText(): string {
   if (shownRuns.value.length === 0) return `${ABSENT.runs}. Tick a run on the left.`;
-  if (answeredFindings.value.findings.length > 0) return `${ABSENT.finding}. Change the filter for layers.`;
-  return `${ABSENT.findings}: no layer is frozen, pruned or stalled, and no record is missing.`;
+  if (findingsAnswer.value?.value?.findings.length) return `${ABSENT.finding}. Change the filter for layers.`;
+  return `${ABSENT.findings}: no layer is frozen, pruned or unchanged, and no record is missing.`;
 }
 
 function FindingsView() {
   const list = shownFindings.value;
-  const { waiting, pending, answers } = answeredFindings.value;
-  const lost = answers.filter(([, { value }]) => !value).length;
+  const more = listedFindings.value.length - list.length;
+  const answer = findingsAnswer.value;
+  const pending = answer !== null && !answer.value && !answer.error;
   return (
     <section class="panel findings" aria-label="Findings: what the runs did">
       <div class="panel-line">
         <h1>What happened?</h1>
         <span class="sub">
           {list.length > 0 ? plural(listedFindings.value.length, "finding") : ""}
-          {waiting > 0 ? ` · reading ${plural(waiting, "more run")}…` : ""}
+          {runsLeftOut.value > 0 ? ` · without the last ${plural(runsLeftOut.value, "run")}` : ""}
         </span>
         <div class="spring" />
         <Select
@@ -78,14 +81,25 @@ function FindingsView() {
           }}
         />
       </div>
-      <Status of={answers} />
-      {pending && list.length === 0 ? <Skeleton height={320} /> : null}
-      {lost === 0 && list.length === 0 ? <p class="message">{emptyText()}</p> : null}
+      {answer ? <Status of={[["", answer]]} /> : null}
+      {pending ? <Skeleton height={320} /> : null}
+      {(!answer || answer.value) && list.length === 0 ? <p class="message">{emptyText()}</p> : null}
       <ol class="finding-list">
         {list.map((finding, place) => (
-          <Line key={`${finding.runs[0]} ${finding.kind} ${finding.text}`} finding={finding} place={place} />
+          <Line key={finding.text} finding={finding} place={place} />
         ))}
       </ol>
+      {more > 0 ? (
+        <button
+          type="button"
+          class="finding-more"
+          onClick={() => {
+            allFindings.value = true;
+          }}
+        >
+          and {formatCount(more)} more
+        </button>
+      ) : null}
     </section>
   );
 }
@@ -112,16 +126,19 @@ export const findings: View = {
   },
   speak() {
     const finding = shownFindings.value[focusFinding.value];
-    return finding ? `${finding.runs.join(", ") || "All runs"}: ${finding.text}` : "";
+    return finding ? `${finding.runs.join(", ")}: ${finding.text}` : "";
   },
   caption: () => "Findings",
   states: [],
   files() {
     if (listedFindings.value.length === 0) return [];
     const lines = () =>
-      listedFindings.value.map(({ link: _link, layers, ...rest }) => ({ ...rest, layers: layers.join(" ") }));
-    const lost = answeredFindings.value.answers.filter(([, { value }]) => !value).length;
-    const title = `CSV of the findings${lost > 0 ? ", as far as they are loaded" : ""}`;
-    return [{ title, name: ["findings"], source: () => toCsv(lines()) }];
+      listedFindings.value.map(({ link: _link, runs, layers, numbers, ...rest }) => ({
+        ...rest,
+        runs: runs.join(" "),
+        layers: layers.join(" "),
+        numbers: JSON.stringify(numbers),
+      }));
+    return [{ title: "CSV of the findings", name: ["findings"], source: () => toCsv(lines()) }];
   },
 };
