@@ -49,7 +49,7 @@ KINDS: Mapping[str, Kind] = {
     "rows": Kind(FACT, "rows of an embedding that never changed, while others did"),
 }
 """Kinds of findings, what does most harm first. The docs, the routes and the page have them, too:
-tests/unit/test_finding_kinds.py compares."""
+tests/unit/test_copied_tables.py compares."""
 
 SHOWN = 12
 """Findings that `report` and the tab show; the others are counted."""
