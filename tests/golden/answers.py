@@ -69,7 +69,7 @@ def _questions(index: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each route about each run, layer and weight, and some that can't be answered."""
     names = [run["name"] for run in index["runs"]]
     yield "/index", {}
-    yield "/findings", {"run": names, "th": 0.01}
+    yield "/findings", {"run": names}
     for run in index["runs"]:
         yield from _of_run(run, index["networks"][run["network"]]["layers"])
     for route in ("/overview", "/layer", "/overlap", "/export.csv"):
@@ -117,10 +117,10 @@ def read(logdir: Path) -> Iterator[tuple[str, bytes]]:
     """What `pastnet.read` gives: every public attribute, and what the methods return."""
     log = pastnet.read(logdir)
     yield "warnings", _text(log.warnings)
-    yield "findings", _text([log.findings(), log.findings(0.01)])
+    yield "findings", _text(log.findings())
     for name, run in log.runs.items():
         yield f"run {name}", _text(_attributes(run, "layers", "variables", "function"))
-        yield f"run {name} notes", _text([run.findings(0.01), dict(run.notes), repr(run)])
+        yield f"run {name} notes", _text([run.findings(), dict(run.notes), repr(run)])
         yield f"run {name} overview", _text(_attributes(run.overview()))
         yield f"run {name} overview 0.01 4", _text(_attributes(run.overview(0.01, 4)))
         yield f"run {name} function", _text(_attributes(run.function))

@@ -78,7 +78,7 @@ class Writer(LineageWriter):
         rates, dropped = np.full(len(steps), 0.1), self.training.dropped
         line = Timeline(
             np.arange(len(steps)), steps, CREATED + steps.astype(np.float64), rates,
-            offered=len(steps) + dropped, dropped=dropped,
+            offered=len(steps) + dropped, dropped=dropped, closed=self.training.closed,
         )  # fmt: skip
         self.put(TAG_TIMELINE, int(steps[-1]), self.sealed(line, int(steps[-1])))
 

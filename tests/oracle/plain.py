@@ -144,7 +144,7 @@ class Recorded:
         quiet = trains & (self.delta < limit)
         never = trains & (self.delta == ZERO) & (threshold > 0)
         again: Flags
-        quiet = np.zeros(self.tensor.channels, bool)
+        is_quiet = np.zeros(self.tensor.channels, bool)
         found = np.zeros(quiet.shape, np.int64)
         for at in range(len(found)):
             last = slice(max(0, at - PATIENCE + 1), at + 1)
@@ -152,7 +152,7 @@ class Recorded:
             if at + 1 >= PATIENCE:
                 entered |= quiet[last].all(axis=0)
             stays = trains[at] & (self.delta[at] < limit + TEN_TIMES) & quiet[last].any(axis=0)
-            quiet = entered | (quiet & stays)
+            is_quiet = entered | (is_quiet & stays)
             before = slice(max(0, at - PATIENCE), at)
             again = np.asarray(np.any(~trains[before], axis=0), bool)
             for channel in range(self.tensor.channels):
@@ -165,22 +165,32 @@ class Recorded:
                 elif again[channel]:
                     state = REACTIVATED
                 else:
-                    state = QUIET if quiet[channel] else MOVING
+                    state = QUIET if is_quiet[channel] else MOVING
                 found[at, channel] = state
         return found
 
-    def stalled(self) -> list[tuple[int, int]]:
-        """Trainable channels that stand still: the record since which each does, and which it is."""
+    def unchanged(self) -> dict[str, dict[int, int]]:
+        """Trainable channels that stand still: by kind and channel the record since which each does."""
         whole = (self.kept == 0) & (self.trainable == 0)
-        still = (self.delta_norm == ZERO) & whole & self.finite & ~self.held[0]
-        since = []
+        still = self.delta_norm == ZERO
+        still[0] |= self.missing("delta_norm")[0]
+        still &= whole & self.finite & ~self.held[0]
+        found: dict[str, dict[int, int]] = {"stalled": {}, "unchanged": {}}
         for number, channel in enumerate(still.T):
             first = len(channel)
             while first > 0 and channel[first - 1]:
                 first -= 1
-            if len(channel) - first >= STALLED:
-                since.append((first, number))
-        return since
+            records = len(channel) - first
+            if records >= STALLED and self._half(first):
+                found["stalled"][number] = first
+            elif records >= STALLED or (first == 0 and records > 1):
+                found["unchanged"][number] = first
+        return found
+
+    def _half(self, record: int) -> bool:
+        """Whether at least half of the steps come after a record."""
+        begin, since, end = (int(self.steps[at]) for at in (0, record, -1))
+        return since - begin <= end - since
 
 
 def _norm(values: Floats) -> Floats:

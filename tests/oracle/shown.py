@@ -260,8 +260,9 @@ def compare(log: Log, case: Case, found: dict[str, Any]) -> int:
 
 def told(log: Log, case: Case, found: list[list[str]]) -> int:
     expected = [
-        [one.run or "All runs", one.text, "" if one.step is None else f"step {one.step:,}"]
-        for one in findings(list(log.oracles.values()), case.threshold)
+        [run, one.text, "" if one.first_step is None else f"step {one.first_step:,}"]
+        for one in findings(list(log.oracles.values()))
+        for run in one.runs
     ]
     assert sorted(found) == sorted(expected), case
     return len(found)

@@ -2,202 +2,215 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tests.oracle.plain import FROZEN, NONFINITE, PRUNED, Figures, Oracle, Recorded
+from tests.oracle.plain import FROZEN, NONFINITE, PRUNED, Oracle, Recorded
 
 KINDS = (
-    "violations", "nonfinite", "stalled", "unreadable", "dropped", "silent",
-    "frozen", "pruned", "freezes_first", "moves_most",
+    "violations", "nonfinite", "unreadable", "dropped", "silent", "stalled",
+    "frozen", "pruned", "unchanged", "rows",
 )  # fmt: skip
 CAUSES = {"momentum": "momentum left in the optimizer's slots", "unknown": "unknown"}
+STATES = {"frozen": FROZEN, "pruned": PRUNED, "nonfinite": NONFINITE}
 
 
 class Said(NamedTuple):
     """One finding."""
 
     kind: str
-    run: str | None
+    cause: str | None
+    runs: tuple[str, ...]
     layers: tuple[str, ...]
-    step: int | None
+    first_step: int | None
     channels: int | None
     text: str
 
 
-def named(names: Sequence[str], what: str = "layer") -> str:
-    if len(names) > 4:
-        return f"{', '.join(names[:3])} and {len(names) - 3} more {what}s"
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+class Member(NamedTuple):
+    """A layer of a run of which something holds, and for each of its channels since which record."""
+
+    oracle: Oracle
+    layer: str
+    own: Recorded
+    since: dict[int, int]  # by channel, at the newest record
+    first: int  # the first record at which it held for any channel
+    firsts: list[int]  # the channels for which it did
+
+    @property
+    def run(self) -> str:
+        return self.oracle.training.run
+
+    def step(self, record: int) -> int:
+        return int(self.own.steps[record])
+
+
+def named(names: Iterable[str], what: str = "layer") -> str:
+    each = list(dict.fromkeys(names))
+    if len(each) > 4:
+        return f"{', '.join(each[:3])} and {len(each) - 3} more {what}s"
+    return " and ".join(part for part in (", ".join(each[:-1]), each[-1]) if part)
 
 
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def findings(oracles: Sequence[Oracle], threshold: float) -> list[Said]:
-    """Of some runs, what matters most first."""
-    found = [said for oracle in oracles for said in _of(oracle, threshold)]
-    firsts = [one for one in (_first_frozen(oracle) for oracle in oracles) if one]
-    if len(firsts) > 1:
-        step = min(one[0] for one in firsts)
-        names = [run for at, run, _ in firsts if at == step]
-        layer = next(layer for at, _, layer in firsts if at == step)
-        later = sorted(at for at, _, _ in firsts if at > step)
-        verb = "freezes" if len(names) == 1 else "freeze"
-        rest = f"; the next at step {later[0]:,}" if later else ""
-        text = f"{named(names, 'run')} {verb} first: {layer} at step {step:,}{rest}"
-        found.append(Said("freezes_first", None, (layer,), step, None, text))
-    return ranked(found, [oracle.training.run for oracle in oracles])
+def where(layers: Iterable[str], runs: Iterable[str], several: bool) -> str:
+    return f"{named(layers)} in {named(runs, 'run')}" if several else named(layers)
 
 
-def ranked(found: Sequence[Said], runs: Sequence[str]) -> list[Said]:
-    """By kind, run and step."""
-    places = {run: place for place, run in enumerate(runs)}
-
-    def rank(one: Said) -> tuple[int, int, float, str]:
-        step = math.inf if one.step is None else one.step
-        return KINDS.index(one.kind), places.get(one.run or "", -1), step, one.text
-
-    return sorted(found, key=rank)
-
-
-def _first_frozen(oracle: Oracle) -> tuple[int, str, str] | None:
+def findings(oracles: Sequence[Oracle]) -> list[Said]:
+    """Of some runs together, what does most harm first."""
+    several = len(oracles) > 1
     found = [
-        (int(own.steps[at]), layer)
-        for layer, own in oracle.layers.items()
-        for at in range(len(own.steps))
-        if own.held[1][at].any()
+        *_violations(oracles, several),
+        *_dropped(oracles, several),
+        *_silent(oracles, several),
     ]
-    if not found:
-        return None
-    step = min(at for at, _ in found)
-    return step, oracle.training.run, next(layer for at, layer in found if at == step)
+    members: dict[str, list[Member]] = {}
+    for oracle in oracles:
+        for layer, own in oracle.layers.items():
+            for kind, member in _standing(oracle, layer, own):
+                members.setdefault(kind, []).append(member)
+    found += [_sentence(kind, some, several) for kind, some in members.items()]
+    return sorted(found, key=lambda one: (KINDS.index(one.kind), one.first_step or 0))
 
 
-def _of(oracle: Oracle, threshold: float) -> list[Said]:
-    run, made = oracle.training.run, oracle.training
-    found = _violations(oracle)
-    if made.dropped:
-        count = plural(len(made.records) + made.dropped, "record")
-        text = f"{made.dropped:,} of {count} were dropped before they were written"
-        found.append(Said("dropped", run, (), None, None, text))
-    ends: dict[int, list[str]] = {}
-    for layer, own in oracle.layers.items():
-        ends.setdefault(int(own.steps[-1]), []).append(layer)
-    for end, names in ends.items():
-        if end != made.records[-1]:
-            text = (
-                f"{named(names)}: no record after step {end:,}; the run is at {made.records[-1]:,}"
-            )
-            found.append(Said("silent", run, tuple(names), end, None, text))
-    rows = {
-        layer: [oracle.at_record(layer, at, threshold) for at in range(len(own.steps))]
-        for layer, own in oracle.layers.items()
-    }
-    found += _standing(oracle, rows)
-    moving = [(row[-1].mean_delta, layer) for layer, row in rows.items() if row[-1].mean_delta > 0]
-    if len(moving) > 1:
-        mean, layer = max(moving, key=lambda one: one[0])
-        step = rows[layer][-1].step
-        text = f"{layer} moves the most at step {step:,}: mean relative delta {mean:.2g}"
-        found.append(Said("moves_most", run, (layer,), step, None, text))
-    return found
+class Moved(NamedTuple):
+    """A held channel that moved, in the order in which they are told."""
+
+    step: int
+    place: int  # of the variable
+    channel: int
+    layer: str
 
 
-def _violations(oracle: Oracle) -> list[Said]:
-    cause = "momentum" if oracle.training.audited else "unknown"
-    moved = [
-        (int(own.steps[at]), place, channel, own.tensor)
+def _moved(oracle: Oracle) -> list[Moved]:
+    return sorted(
+        Moved(int(own.steps[at]), place, channel, own.tensor.layer)
         for place, own in enumerate(oracle.variables())
-        for channel, flags in enumerate(own.violated.T)
-        for at in range(len(flags))
-        if flags[at] and not (oracle.training.audited and at and flags[at - 1])
-    ]
-    if not oracle.training.audited:
-        firsts: dict[tuple[int, int], tuple[int, int, int]] = {}
-        for step, place, channel, _ in sorted(moved, key=lambda one: one[:3]):
-            firsts.setdefault((place, channel), (step, place, channel))
-        kept = set(firsts.values())
-        moved = [one for one in moved if one[:3] in kept]
-    if not moved:
-        return []
-    moved.sort(key=lambda one: one[:3])
-    layers = tuple(dict.fromkeys(one[3].layer for one in moved))
-    # Of layers: a channel counts once, however many variables of its layer moved in it.
-    channels, first = len({(one[3].layer, one[2]) for one in moved}), moved[0][0]
-    ends = [own.steps[own.violated.any(axis=1)] for own in oracle.variables()]
-    last = max(int(steps[-1]) for steps in ends if len(steps))
-    when = f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
-    if last == int(oracle.training.records[-1]):
-        when = f"since step {first:,}"
-    text = (
-        f"{plural(channels, 'channel')} of {named(layers)} changed while frozen or pruned, {when}. "
-        f"Likely cause: {CAUSES[cause]}"
+        for at, flags in enumerate(own.violated)
+        for channel, moved in enumerate(flags)
+        if moved
     )
-    return [Said("violations", oracle.training.run, layers, first, channels, text)]
 
 
-def _lasting(layer: Recorded, kind: str) -> tuple[int, ...] | None:
-    """Channels in a state at the newest record, since when, for how many records; the first ones.
-
-    That is the first record that had any, how many, and the first of them.
-    """
-    steps = layer.steps.tolist()
-    if kind == "stalled":
-        still = layer.stalled()
-        if not still:
-            return None
-        start, last = min(still)[0], max(still)[0]
-        firsts = [channel for record, channel in still if record == start]
-    else:
-        code = {"frozen": FROZEN, "pruned": PRUNED, "nonfinite": NONFINITE}[kind]
-        flags = (layer.states(1e-4) == code).tolist()
-        still = [(0, channel) for channel, holds in enumerate(flags[-1]) if holds]
-        if not still:
-            return None
-        start = next(at for at, row in enumerate(flags) if any(row))
-        firsts = [channel for channel, holds in enumerate(flags[start]) if holds]
-        last = len(flags) - 1
-        while last > 0 and all(flags[last - 1][channel] for _, channel in still):
-            last -= 1
-    return len(still), steps[last], len(steps) - last, steps[start], len(firsts), firsts[0]
-
-
-def _standing(oracle: Oracle, rows: dict[str, list[Figures]]) -> list[Said]:
-    """Frozen, pruned, not finite, stalled: of the newest record, together where since one step."""
-    groups: dict[tuple[str, bool, int, int, int], list[tuple[str, tuple[int, ...]]]] = {}
-    for layer, row in rows.items():
-        for kind in ("frozen", "pruned", "nonfinite", "stalled"):
-            own = _lasting(oracle.layers[layer], kind)
-            if own is not None:
-                count, since, records, first, *_ = own
-                whole = count == row[-1].channels
-                key = kind, whole, first, since, records * (kind == "stalled")
-                groups.setdefault(key, []).append((layer, own))
+def _violations(oracles: Sequence[Oracle], several: bool) -> list[Said]:
     found = []
-    for (kind, whole, first, since, records), some in groups.items():
-        names = [layer for layer, _ in some]
-        count = sum(own[0] for _, own in some)
-        of = plural(sum(rows[layer][-1].channels for layer in names), "channel")
-        word = "NaN or infinite" if kind == "nonfinite" else kind
-        if first == since:
-            who = named(names) if whole else f"{count:,} of {of} of {named(names)}"
-            text = f"{who} {word} since step {since:,}"
-        else:
-            firsts = sum(own[4] for _, own in some)
-            which = f"channel {some[0][1][5]:,}" if firsts == 1 else plural(firsts, "channel")
-            who = f"all {of}" if whole else f"{count:,} of {of}"
-            text = f"{named(names)}: first {word} at step {first:,} ({which}); {who} since step {since:,}"
-        if kind == "stalled":
-            text += f": trainable, but unchanged at {plural(records, 'recorded step')}"
-        found.append(Said(kind, oracle.training.run, tuple(names), first, count, text))
+    for cause in CAUSES:
+        each = {
+            oracle.training.run: (_moved(oracle), int(oracle.training.records[-1]))
+            for oracle in oracles
+            if oracle.training.audited == (cause == "momentum")
+        }
+        some = {run: moved for run, (moved, _) in each.items() if moved}
+        if not some:
+            continue
+        layers = tuple(dict.fromkeys(one.layer for moved in some.values() for one in moved))
+        steps = [one.step for moved in some.values() for one in moved]
+        first, last = min(steps), max(steps)
+        channels = len({(run, one.layer, one.channel) for run in some for one in some[run]})
+        when = f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
+        if any(some[run][-1].step == each[run][1] for run in some):
+            when = f"since step {first:,}"
+        text = (
+            f"{plural(channels, 'channel')} of {where(layers, some, several)} changed while frozen "
+            f"or pruned, {when}. Likely cause: {CAUSES[cause]}"
+        )
+        found.append(Said("violations", cause, tuple(some), layers, first, channels, text))
     return found
 
 
-def _since(row: Sequence[Figures], so: Sequence[bool]) -> int:
-    first = len(so) - 1
-    while first > 0 and so[first - 1]:
-        first -= 1
-    return row[first].step
+def _dropped(oracles: Sequence[Oracle], several: bool) -> list[Said]:
+    lossy = [oracle.training for oracle in oracles if oracle.training.dropped]
+    if not lossy:
+        return []
+    count = sum(made.dropped for made in lossy)
+    of = plural(sum(len(made.records) + made.dropped for made in lossy), "record")
+    names = tuple(made.run for made in lossy)
+    whose = f" of {named(names, 'run')}" if several else ""
+    text = f"{count:,} of {of}{whose} were dropped before they were written"
+    return [Said("dropped", None, names, (), None, None, text)]
+
+
+def _silent(oracles: Sequence[Oracle], several: bool) -> list[Said]:
+    some = [
+        (int(own.steps[-1]), layer, oracle.training)
+        for oracle in oracles
+        for layer, own in oracle.layers.items()
+        if int(own.steps[-1]) != oracle.training.records[-1]
+    ]
+    if not some:
+        return []
+    ends = {end for end, _, _ in some}
+    layers = tuple(dict.fromkeys(layer for _, layer, _ in some))
+    runs = tuple(dict.fromkeys(made.run for _, _, made in some))
+    text = (
+        f"{where(layers, runs, several)}: no record after step {min(ends):,}"
+        f"{' (first)' * (len(ends) > 1)}; the run{'s are' if len(runs) > 1 else ' is'} at "
+        f"{max(made.records[-1] for _, _, made in some):,}"
+    )
+    return [Said("silent", None, runs, layers, min(ends), None, text)]
+
+
+def _standing(oracle: Oracle, layer: str, own: Recorded) -> list[tuple[str, Member]]:
+    """What lasts up to the newest record of a layer."""
+    found = []
+    for kind, code in STATES.items():
+        flags = (own.states(1e-4) == code).tolist()
+        now = [channel for channel, holds in enumerate(flags[-1]) if holds]
+        if now:
+            since = {channel: _begin([row[channel] for row in flags]) for channel in now}
+            first = next(at for at, row in enumerate(flags) if any(row))
+            firsts = [channel for channel, holds in enumerate(flags[first]) if holds]
+            found.append((kind, Member(oracle, layer, own, since, first, firsts)))
+    for kind, since in own.unchanged().items():
+        if since:
+            told = kind if oracle.training.closed else "unchanged"
+            first = min(since.values())
+            firsts = [channel for channel, at in since.items() if at == first]
+            found.append((told, Member(oracle, layer, own, since, first, firsts)))
+    return found
+
+
+def _begin(holds: Sequence[bool]) -> int:
+    at = len(holds) - 1
+    while at > 0 and holds[at - 1]:
+        at -= 1
+    return at
+
+
+def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
+    layers = tuple(dict.fromkeys(one.layer for one in some))
+    runs = tuple(dict.fromkeys(one.run for one in some))
+    names, count = where(layers, runs, several), sum(len(one.since) for one in some)
+    sizes = {(one.run, one.layer): one.own.norm.shape[1] for one in some}
+    all_of = plural(sum(sizes.values()), "channel")
+    whole = count == sum(sizes.values())
+    who = names if whole else f"{count:,} of {all_of} of {names}"
+    first = min(some, key=lambda one: one.step(one.first))
+    start = first.step(first.first)
+    last = max(one.step(max(one.since.values())) for one in some)
+    if kind in STATES:
+        word = "NaN or infinite" if kind == "nonfinite" else kind
+        text = f"{who}: {word} since step {last:,}"
+        if start < last:
+            which = where([first.layer], [first.run], several)
+            if len(some) == 1:
+                which = f"channel {first.firsts[0]:,}"
+                if len(first.firsts) > 1:
+                    which = plural(len(first.firsts), "channel")
+            those = f"all {all_of}" if whole else f"{count:,} of {all_of}"
+            text = f"{names}: first {word} at step {start:,} ({which}); {those} since step {last:,}"
+    else:
+        lengths = [len(one.own.steps) - max(one.since.values()) for one in some]
+        if all(not any(one.since.values()) for one in some):
+            span = f"{min(lengths):,} to {max(lengths):,} records"
+            span = plural(lengths[0], "record") if len({*lengths}) == 1 else span
+            how = f"unchanged since the start, {span}"
+        else:
+            steps = min(one.step(-1) - one.step(max(one.since.values())) for one in some)
+            how = f"unchanged in the last {plural(steps, 'step')}"
+        text = f"{who}: stalled, {how}. Cause unknown" if kind == "stalled" else f"{who}: {how}"
+    return Said(kind, "unknown" if kind == "stalled" else None, runs, layers, start, count, text)

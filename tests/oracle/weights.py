@@ -102,6 +102,11 @@ class Training:
     layers: list[Tensor]
     others: list[Tensor] = field(default_factory=list)
 
+    @property
+    def closed(self) -> bool:
+        """Whether it ended: half of the runs do."""
+        return len(self.records) % 2 == 0
+
     def of(self, layer: str) -> list[Tensor]:
         """The variables of a layer, in the order of the log."""
         return [one for one in (*self.layers, *self.others) if one.layer == layer]

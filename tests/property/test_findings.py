@@ -17,7 +17,9 @@ from tb_pastnet.core.findings import SHOWN, LayerFacts, RunFacts, Violated, find
 LAST = 10_000
 HARM = ("violations", "nonfinite", "unreadable", "dropped", "silent", "stalled")
 ORDER = (*HARM, "frozen", "pruned", "unchanged", "rows")
-ADVICE = re.compile(r"settle|stop|should|could|can be (frozen|pruned)|safe|\b(freeze|prune)\b", re.I)
+ADVICE = re.compile(
+    r"settle|stop|should|could|can be (frozen|pruned)|safe|\b(freeze|prune)\b", re.I
+)
 SIZES = [
     (layers, runs, channels)
     for layers in (1, 32, 300)
@@ -58,7 +60,11 @@ def facts(events: Sequence[Event], layers: int, runs: int, channels: int) -> lis
             LAST,
             [
                 LayerFacts(
-                    f"l{layer}", channels, 0, ends.get((run, layer), LAST), own.get((run, layer), {})
+                    f"l{layer}",
+                    channels,
+                    0,
+                    ends.get((run, layer), LAST),
+                    own.get((run, layer), {}),
                 )
                 for layer in range(layers)
             ],
@@ -103,9 +109,7 @@ def check(events: Sequence[Event], layers: int, runs: int, channels: int) -> lis
 @given(st.data())
 def test_every_event_is_in_one_sentence(size: tuple[int, int, int], data: st.DataObject) -> None:
     layers, runs, channels = size
-    places = st.tuples(
-        st.sampled_from(ORDER), st.integers(0, runs - 1), st.integers(0, layers - 1)
-    )
+    places = st.tuples(st.sampled_from(ORDER), st.integers(0, runs - 1), st.integers(0, layers - 1))
     causes = {"stalled": st.just("unknown"), "violations": st.sampled_from(("gradient", "ema"))}
     events = [
         Event(

@@ -161,7 +161,10 @@ def test_harm_comes_before_changes_and_facts() -> None:
     found = findings([run(still, late, broken)])
     assert [(one.severity, one.text) for one in found] == [
         ("harm", "2 of 4 channels of conv1: NaN or infinite since step 30"),
-        ("harm", "3 of 4 channels of dense: stalled, unchanged in the last 20 steps. Cause unknown"),
+        (
+            "harm",
+            "3 of 4 channels of dense: stalled, unchanged in the last 20 steps. Cause unknown",
+        ),
         ("change", "1 of 4 channels of conv1: frozen since step 10"),
         ("fact", "1 of 4 channels of late: unchanged since the start, 4 records"),
     ]
@@ -172,7 +175,9 @@ def test_while_training_goes_on_nothing_is_stalled() -> None:
     still, rest = layer("dense", stalled=[4, 4, 4, 4]), layer("new", unchanged=[2, 2])
     (found,) = findings([run(still, rest, last=40, closed=False)])[1:]
     assert (found.kind, found.severity, found.channels) == ("unchanged", "fact", 6)
-    assert found.text == "6 of 8 channels of dense and new: unchanged since the start, 2 to 4 records"
+    assert (
+        found.text == "6 of 8 channels of dense and new: unchanged since the start, 2 to 4 records"
+    )
     mixed = layer("mixed", stalled=[0, 2, 2, 2], unchanged=[0, 0, 1, 1])
     (found,) = findings([run(mixed, closed=False)])
     assert (found.channels, found.numbers["of"]) == (3, 4)

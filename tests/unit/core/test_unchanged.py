@@ -22,7 +22,11 @@ def codes(records: int, channels: int = 1) -> npt.NDArray[np.int16]:
 
 
 def told(
-    made: npt.NDArray[np.int16], state: int = MOVING, *, steps: list[int] | None = None, **more: bool
+    made: npt.NDArray[np.int16],
+    state: int = MOVING,
+    *,
+    steps: list[int] | None = None,
+    **more: bool,
 ) -> list[tuple[str, int] | None]:
     """Of each channel the kind, and the record since which it is; None if it is of no kind."""
     _, records, channels = made.shape

@@ -192,7 +192,7 @@ def test_records_of_a_log_without_audit_are_read_once_for_figures_findings_and_v
     reader = here.reader(CALLER, here.catalog(CALLER).runs["a"])
     assert not reader.masks.audited
     figures_of(reader, 0.001)
-    findings_of([reader], 0.001)
+    findings_of([reader])
     assert reader.violations == ()
     stored = [channels_tag(name) for name in reader.run.variables]
     read = [tag for _, tags, _ in provider.reads for tag in tags if tag in stored]
