@@ -82,10 +82,7 @@ def _answers(
     problems = {run.name: run.problem for run in chosen if run.problem}
     asked = [run_alone(run, lambda run: _asked(run, quiet)) for run in chosen]
     asks = [ask for run in asked for ask in run.asks]
-    everyone = [run.name for run in chosen]
-    # Those of all come first: see html_file.js.
-    each = [[name] for name in everyone] if len(everyone) > 1 else []
-    asks[:0] = [_ask("findings", {"run": some}) for some in [everyone, *each] if some]
+    asks[:0] = _findings([run.name for run in chosen])
     answers: dict[str, str] = {}
 
     def keep(ask: str) -> int:
@@ -118,6 +115,12 @@ def _answers(
             run["notes"].append({"text": problems[run["name"]], "count": 1})
     answers["index?"] = _packed(json.dumps(index).encode())
     return answers, problems
+
+
+def _findings(names: Sequence[str]) -> list[str]:
+    """Those of all runs together, which come first (see html_file.js), and of each."""
+    each = [[name] for name in names] if len(names) > 1 else []
+    return [_ask("findings", {"run": some}) for some in [names, *each] if some]
 
 
 def _runs_in(ask: str) -> list[str]:

@@ -49,7 +49,7 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     chosen = log.runs.chosen(options.run)
     entries: list[dict[str, Any]] = []
 
-    def found() -> list[dict[str, Any]]:
+    def list_findings() -> list[dict[str, Any]]:
         return [finding_json(finding) for finding in runs_findings(chosen)]
 
     def of_run(run: Run) -> tuple[dict[str, Any], list[str]]:
@@ -68,11 +68,11 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     if options.json:
         deque(reading(), 0)
         failed = _failures(entries, options.fail_on, log.unopened)
-        told = {"findings": found(), "failed": failed, "warnings": list(log.warnings)}
+        told = {"findings": list_findings(), "failed": failed, "warnings": list(log.warnings)}
         write_json({"runs": entries, **told}, out)
     else:
         # A long run takes seconds: each is printed as soon as it is read.
-        out.writelines(f"{line}\n" for line in _lines(reading(), found, log.warnings))
+        out.writelines(f"{line}\n" for line in _lines(reading(), list_findings, log.warnings))
         failed = _failures(entries, options.fail_on, log.unopened)
     for failure in failed:
         error.write(f"failed: {printable(failure)}\n")
@@ -181,7 +181,7 @@ def _newest(values: Any) -> float | None:
 
 def _lines(
     runs: Iterable[tuple[str, Sequence[str]]],
-    findings: Callable[[], Sequence[dict[str, Any]]],
+    list_findings: Callable[[], Sequence[dict[str, Any]]],
     warnings: Sequence[str],
 ) -> Iterator[str]:
     columns, first = width(), True
@@ -193,10 +193,11 @@ def _lines(
         yield from (f"  {line}".rstrip() for line in lines)
     if first:
         yield NO_RUNS
-    if found := findings():
+    # All runs were read above.
+    if findings := list_findings():
         yield ""
         yield "findings:"
-        yield from _texts(found, MOST_FINDINGS)
+        yield from _texts(findings, MOST_FINDINGS)
     yield from (f"warning: {printable(warning)}" for warning in warnings)
 
 

@@ -155,12 +155,12 @@ def unchanged(
     """Channels that an optimizer could train, and unchanged up to the newest record, by kind.
 
     In all of these records no mask held a part of the channel, it was finite, not pruned, and its
-    delta was exactly zero; a first record without a past counts, too. "stalled" are those unchanged
-    at the last `STALLED` records or more, over at least half of the steps so far. "unchanged" are
-    others, if they never changed in 2 records or more, or not at the last `STALLED`.
+    delta was exactly zero. A first record without a past counts, too. The kinds are:
 
-    Of an embedding's `rows`, a step changes only those that it looks up: if any ever changed, there
-    are only "rows", which never did.
+    - "stalled": unchanged at the last `STALLED` records or more, over at least half of the steps.
+    - "unchanged": others that never changed in 2 records or more, or not at the last `STALLED`.
+    - "rows": with `rows`, those that never changed while others did, and then nothing else. A step
+      changes only those rows of an embedding that it looks up.
 
     Returns:
         bool (records, channels), True from the record on since which each is unchanged.

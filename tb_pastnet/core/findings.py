@@ -21,32 +21,34 @@ from tb_pastnet.core.violation import CAUSES, between
 HARM, CHANGE, FACT = "harm", "change", "fact"
 
 
-class Kind(NamedTuple):
+class FindingKind(NamedTuple):
     """A kind of findings."""
 
     severity: str  # `HARM`, `CHANGE` or `FACT`
     meaning: str  # as in the tables of the docs
 
 
-KINDS: Mapping[str, Kind] = {
-    "violations": Kind(HARM, "frozen or pruned channels changed; one finding per likely cause"),
-    "nonfinite": Kind(HARM, "channels have NaN or infinity"),
-    "unreadable": Kind(HARM, "runs, or some of their records, can't be read"),
-    "dropped": Kind(HARM, "records were dropped before they were written"),
-    "silent": Kind(HARM, "layers whose records end before those of their run"),
-    "stalled": Kind(
+KINDS: Mapping[str, FindingKind] = {
+    "violations": FindingKind(
+        HARM, "frozen or pruned channels changed; one finding per likely cause"
+    ),
+    "nonfinite": FindingKind(HARM, "channels have NaN or infinity"),
+    "unreadable": FindingKind(HARM, "runs, or some of their records, can't be read"),
+    "dropped": FindingKind(HARM, "records were dropped before they were written"),
+    "silent": FindingKind(HARM, "layers whose records end before those of their run"),
+    "stalled": FindingKind(
         HARM,
         "training has ended, and channels that an optimizer could train were unchanged at the last "
         "20 records or more, over at least half of the steps",
     ),
-    "frozen": Kind(CHANGE, "channels are frozen"),
-    "pruned": Kind(CHANGE, "channels are pruned"),
-    "unchanged": Kind(
+    "frozen": FindingKind(CHANGE, "channels are frozen"),
+    "pruned": FindingKind(CHANGE, "channels are pruned"),
+    "unchanged": FindingKind(
         FACT,
         "channels that an optimizer could train are unchanged since the start, or at the last 20 "
         "records or more, and not stalled",
     ),
-    "rows": Kind(FACT, "rows of an embedding that never changed, while others did"),
+    "rows": FindingKind(FACT, "rows of an embedding that never changed, while others did"),
 }
 """Kinds of findings, what does most harm first. The docs, the routes and the page have them, too:
 tests/unit/test_copied_tables.py compares."""

@@ -14,7 +14,7 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, MappingProxyType
@@ -167,7 +167,7 @@ def routes(root: Path, out: Path) -> dict[str, bytes]:
         for run in index["runs"]
     }
     findings = json.loads(ask("/findings", *everyone))["findings"]
-    found["findings"] = _plain([each for each in findings if each["run"] in OTHERS])
+    found["findings"] = _kinds((each["runs"], each["kind"]) for each in findings)
     overlap = json.loads(ask("/overlap", *everyone))
     found["overlap"] = _plain([overlap["pairs"][1], overlap["runs"][0], overlap["runs"][2]])
     found["records"] = b"".join(_containers(ask("/records", *everyone)))
@@ -178,6 +178,12 @@ def routes(root: Path, out: Path) -> dict[str, bytes]:
     for run in RUNS:
         ask("/overlap_layers", ("run", run), ("other", first))
     return found
+
+
+def _kinds(findings: Iterable[tuple[Sequence[str], str]]) -> bytes:
+    """The kinds of findings about the other runs: a sentence is about all runs together."""
+    told = [*findings]
+    return _plain([[kind for runs, kind in told if run in runs] for run in OTHERS])
 
 
 SINGLE = "/overview", "/violations", "/function", "/export.csv", "/findings"
@@ -199,7 +205,7 @@ def reading(root: Path, out: Path) -> dict[str, bytes]:
             found[f"line {line}"] = b""
     for row in re.findall(r"<tr>.*?</tr>", log._repr_html_(), re.S):
         found[f"row {row}"] = b""
-    found["findings"] = _plain([each for each in log.findings() if each.run in OTHERS])
+    found["findings"] = _kinds((each.runs, each.kind) for each in log.findings())
     frame = log.to_dataframe()
     for run in OTHERS:
         found[f"frame {run}"] = frame[frame.run == run].to_csv(index=False).encode()
@@ -232,7 +238,7 @@ def _command(*arguments: Any) -> tuple[int, str]:
 def report(root: Path, out: Path) -> dict[str, bytes]:
     found = {}
     text = _command("report", root, "--fail-on", "dropped")[1]
-    for part in re.split(r"^(?=run )", text.split("failed:")[0], flags=re.M):
+    for part in re.split(r"^(?=run )", re.split("\nfindings:|failed:", text)[0], flags=re.M):
         found[part.partition("\n")[0]] = part.strip().encode()
     for run in json.loads(_command("report", root, "--json")[1])["runs"]:
         found[f"json {run['name']}"] = _plain(run)

@@ -98,7 +98,7 @@ def _moved(oracle: Oracle) -> list[Moved]:
 
 def _violations(oracles: Sequence[Oracle], several: bool) -> list[Said]:
     found = []
-    for cause in CAUSES:
+    for cause, words in CAUSES.items():
         each = {
             oracle.training.run: (_moved(oracle), int(oracle.training.records[-1]))
             for oracle in oracles
@@ -116,7 +116,7 @@ def _violations(oracles: Sequence[Oracle], several: bool) -> list[Said]:
             when = f"since step {first:,}"
         text = (
             f"{plural(channels, 'channel')} of {where(layers, some, several)} changed while frozen "
-            f"or pruned, {when}. Likely cause: {CAUSES[cause]}"
+            f"or pruned, {when}. Likely cause: {words}"
         )
         found.append(Said("violations", cause, tuple(some), layers, first, channels, text))
     return found

@@ -42,7 +42,9 @@ class Event(NamedTuple):
 def facts(events: Sequence[Event], layers: int, runs: int, channels: int) -> list[RunFacts]:
     """Runs in which nothing happened but these events."""
     own: dict[tuple[int, int], dict[str, Lasting]] = {}
-    ends, counts, violated = {}, {}, {}
+    ends: dict[tuple[int, int], int] = {}
+    counts: dict[int, dict[str, int]] = {}
+    violated: dict[int, list[Violated]] = {}
     for kind, run, layer, count, step, cause in events:
         if kind == "silent":
             ends[run, layer] = step

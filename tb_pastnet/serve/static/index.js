@@ -1,1 +1,1 @@
-import("./page-6D3FEE7P.js");import("./chunk-P5TG43LP.js");import("./chunk-E6NLUSSE.js");import("./chunk-C7CAKJLN.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-6D3FEE7P.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-AEWDWZY7.js");import("./chunk-A6FKNVDI.js");import("./chunk-AHHDBMDN.js");import("./chunk-E3IICDCB.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-AEWDWZY7.js");async function t(){(await n).show(e)}export{t as render};

@@ -28,8 +28,8 @@ def of_flags(name: str, flags: dict[str, np.ndarray], records: int) -> LayerFact
     each = {kind: channel_states.lasting(own, steps) for kind, own in flags.items()}
     lasting = {kind: own for kind, own in each.items() if own is not None}
     channels = next(iter(flags.values())).shape[1] if flags else CHANNELS
-    ends = (int(steps[0]), int(steps[-1])) if records else (None, None)
-    return LayerFacts(name, channels, *ends, lasting)
+    first, last = (int(steps[0]), int(steps[-1])) if records else (None, None)
+    return LayerFacts(name, channels, first, last, lasting)
 
 
 def run(*layers: LayerFacts, name: str = "a", last: int = 40, closed: bool = True) -> RunFacts:
