@@ -297,7 +297,9 @@ def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: boo
         when = f"unchanged since the start, {records}"
     else:
         steps = min((layer.last_step or 0) - own.since for _, layer, own in group)
-        when = f"unchanged in the last {counted(steps, 'step')}"
+        first = min(own.first for _, _, own in group)
+        some = f", some since step {first:,}" if first < max(own.since for *_, own in group) else ""
+        when = f"unchanged in the last {counted(steps, 'step')}{some}"
     return f"{who}: stalled, {when}. Cause unknown" if kind == "stalled" else f"{who}: {when}"
 
 

@@ -212,5 +212,7 @@ def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
         else:
             steps = min(one.step(-1) - one.step(max(one.since.values())) for one in some)
             how = f"unchanged in the last {plural(steps, 'step')}"
+            if start < last:
+                how += f", some since step {start:,}"
         text = f"{who}: stalled, {how}. Cause unknown" if kind == "stalled" else f"{who}: {how}"
     return Said(kind, "unknown" if kind == "stalled" else None, runs, layers, start, count, text)

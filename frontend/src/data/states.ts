@@ -43,7 +43,7 @@ export const STATE_HINTS = [
   "not recorded",
   "weights still change; tint = Δ",
   "trains again after being frozen, pruned or nonfinite",
-  "below the threshold (may still train)",
+  "moves less than the threshold per step",
   "not trainable (mask or trainable=False)",
   "held at zero, or became zero",
   "moved on purpose, by no optimizer",

@@ -1,1 +1,1 @@
-import("./page-AEWDWZY7.js");import("./chunk-A6FKNVDI.js");import("./chunk-AHHDBMDN.js");import("./chunk-E3IICDCB.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-AEWDWZY7.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-5D3ZVUNC.js");import("./chunk-YM2IDIIU.js");import("./chunk-L6YSYZJY.js");import("./chunk-2U7PYYGH.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-5D3ZVUNC.js");async function t(){(await n).show(e)}export{t as render};

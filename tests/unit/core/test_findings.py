@@ -181,7 +181,9 @@ def test_while_training_goes_on_nothing_is_stalled() -> None:
     mixed = layer("mixed", stalled=[0, 2, 2, 2], unchanged=[0, 0, 1, 1])
     (found,) = findings([run(mixed, closed=False)])
     assert (found.channels, found.numbers["of"]) == (3, 4)
-    assert found.text == "3 of 4 channels of mixed: unchanged in the last 10 steps"
+    assert (
+        found.text == "3 of 4 channels of mixed: unchanged in the last 10 steps, some since step 20"
+    )
 
 
 def test_rows_of_an_embedding_that_never_changed_are_a_fact_of_their_own() -> None:
