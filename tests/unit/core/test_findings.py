@@ -6,8 +6,6 @@ from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
@@ -19,17 +17,12 @@ CHANNELS = 4
 def layer(name: str, **at: list[int]) -> LayerFacts:
     """A layer of four channels, a record each ten steps: so many are in each state at each record."""
     records = len(next(iter(at.values()), []))
-    flags = {kind: np.arange(CHANNELS) < np.array(own)[:, None] for kind, own in at.items()}
-    return of_flags(name, flags, records)
-
-
-def of_flags(name: str, flags: dict[str, np.ndarray], records: int) -> LayerFacts:
     steps = 10 * np.arange(1, records + 1)
+    flags = {kind: np.arange(CHANNELS) < np.array(own)[:, None] for kind, own in at.items()}
     each = {kind: channel_states.lasting(own, steps) for kind, own in flags.items()}
     lasting = {kind: own for kind, own in each.items() if own is not None}
-    channels = next(iter(flags.values())).shape[1] if flags else CHANNELS
     first, last = (int(steps[0]), int(steps[-1])) if records else (None, None)
-    return LayerFacts(name, channels, first, last, lasting)
+    return LayerFacts(name, CHANNELS, first, last, lasting)
 
 
 def run(*layers: LayerFacts, name: str = "a", last: int = 40, closed: bool = True) -> RunFacts:
@@ -190,32 +183,6 @@ def test_rows_of_an_embedding_that_never_changed_are_a_fact_of_their_own() -> No
     (found,) = findings([run(layer("tokens", rows=[3, 3, 3, 3]))])
     assert (found.kind, found.severity) == ("rows", "fact")
     assert found.text == "3 of 4 rows of tokens: unchanged since the start, 4 records"
-
-
-@given(st.data())
-def test_all_that_is_said_of_a_layer_can_be_read_off_its_channels(data: st.DataObject) -> None:
-    codes = st.integers(0, len(channel_states.NAMES) - 1)
-    records, channels = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 5)))
-    state = np.array(data.draw(st.lists(codes, min_size=records * channels, max_size=99)))
-    state = state[: records * channels].reshape(records, channels)
-    kinds = ("frozen", "pruned", "nonfinite")
-    flags = {kind: state == channel_states.NAMES.index(kind) for kind in kinds}
-    found = findings([run(of_flags("conv1", flags, records), last=10 * records)])
-    for kind in kinds:
-        told = [one for one in found if one.kind == kind]
-        rows = flags[kind].tolist()
-        assert len(told) == any(rows[-1])
-        for one in told:
-            first = next(10 * at for at, row in enumerate(rows, 1) if any(row))
-            now = [channel for channel in range(channels) if rows[-1][channel]]
-            since = next(
-                10 * at
-                for at in range(1, records + 1)
-                if all(row[channel] for row in rows[at - 1 :] for channel in now)
-            )
-            assert (one.first_step, one.channels) == (first, len(now))
-            assert f"since step {since}" in one.text
-            assert ("first" in one.text) == (first < since)
 
 
 def test_a_finding_cant_be_changed() -> None:
