@@ -239,7 +239,9 @@ def _silent(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     whose = "the run is" if len({run.name for run, _ in silent}) == 1 else "the runs are"
     names = _where(*_ids(silent), several)
     text = f"{names}: {until}{first}; {whose} at {newest:,}"
-    yield _about_layers("silent", silent, None, ends[0] if ends else None, {"newest": newest}, text)
+    step = ends[0] if ends else None
+    shown = next(run.name for run, layer in silent if layer.last_step == step)
+    yield _about_layers("silent", silent, None, step, {"newest": newest}, text, shown)
 
 
 def _states(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -258,11 +260,12 @@ def _states(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         of = sum({(run.name, layer.id): layer.channels for run, layer in members}.values())
         channels = sum(own.channels for _, _, own in group)
         since = max(own.since for _, _, own in group)
-        first = min(own.first for _, _, own in group)
+        first = min(group, key=lambda standing: standing.own.first)
         make = _state_text if kind in _STATES else _unchanged_text
         text = make(kind, group, of, several)
         numbers = {"of": of, "since": since, "records": min(own.records for _, _, own in group)}
-        yield _about_layers(kind, members, channels, first, numbers, text)
+        step, shown = first.own.first, first.run.name
+        yield _about_layers(kind, members, channels, step, numbers, text, shown)
 
 
 _STATES = {"frozen": "frozen", "pruned": "pruned", "nonfinite": "NaN or infinite"}
@@ -313,12 +316,13 @@ def _about_layers(
     step: int | None,
     numbers: Mapping[str, int],
     text: str,
+    shown_run: str,
 ) -> Finding:
     layers, runs = _ids(members)
     only = layers[0] if len(layers) == 1 else None
     return Finding(
         kind, "unknown" if kind == "stalled" else None, runs, layers, channels, step, numbers, text,
-        "layer" if only else "network", runs[0], only,
+        "layer" if only else "network", shown_run, only,
     )  # fmt: skip
 
 

@@ -80,6 +80,7 @@ def test_layers_and_runs_are_one_sentence() -> None:
         "dense in r2 and r1: first frozen at step 20 (dense in r1); all 8 channels since step 30"
     )
     assert (found.runs, found.layers, found.layer) == (("r2", "r1"), ("dense",), "dense")
+    assert found.shown_run == "r1"  # where it was first
 
 
 def test_violations_are_told_by_cause_and_a_channel_counts_once() -> None:
