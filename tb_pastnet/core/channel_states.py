@@ -154,8 +154,9 @@ def unchanged(
 ) -> dict[str, Flags]:
     """Channels that an optimizer could train, and unchanged up to the newest record, by kind.
 
-    In all of these records no mask held a part of the channel, it was finite, not pruned, and its
-    delta was exactly zero. A first record without a past counts, too. The kinds are:
+    In all of these records no mask held a part of the channel, it was finite, not pruned, its delta
+    was exactly zero, and its norm that of the newest record: another norm shows that it changed
+    between records. A first record without a past counts, too. The kinds are:
 
     - "stalled": unchanged at the last `STALLED` records or more, over at least half of the steps.
     - "unchanged": others that never changed in 2 records or more, or not at the last `STALLED`.
@@ -167,6 +168,7 @@ def unchanged(
     """
     still = codes[statistics.DELTA_NORM] == ZERO
     still[:1] |= codes[statistics.DELTA_NORM, :1] == NAN
+    still &= codes[statistics.NORM] == codes[statistics.NORM, -1:]
     still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
     still &= (codes[statistics.NONFINITE] == ZERO) & ((state & np.uint8(STATE)) != PRUNED)
     unbroken: Flags = np.logical_and.accumulate(still[::-1], axis=0)[::-1]

@@ -45,10 +45,12 @@ KINDS: Mapping[str, FindingKind] = {
     "pruned": FindingKind(CHANGE, "channels are pruned"),
     "unchanged": FindingKind(
         FACT,
-        "channels that an optimizer could train are unchanged since the start, or at the last 20 "
-        "records or more, and not stalled",
+        "channels that an optimizer could train were unchanged at all records, or at the last 20 "
+        "or more, and aren't stalled",
     ),
-    "rows": FindingKind(FACT, "rows of an embedding that never changed, while others did"),
+    "rows": FindingKind(
+        FACT, "rows of an embedding that were unchanged at all records, while others changed"
+    ),
 }
 """Kinds of findings, what does most harm first. The docs, the routes and the page have them, too:
 tests/unit/test_copied_tables.py compares."""
@@ -294,15 +296,15 @@ def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: boo
     channels, names = sum(own.channels for _, _, own in group), _where_of(group, several)
     noun = "row" if kind == "rows" else "channel"
     who = names if channels == of else f"{channels:,} of {counted(of, noun)} of {names}"
+    # No more is known: between records, a weight may change and come back.
+    fewest, most = (pick(own.records for _, _, own in group) for pick in (min, max))
     if all(own.since == layer.first_step for _, layer, own in group):
-        fewest, most = (pick(own.records for _, _, own in group) for pick in (min, max))
         records = counted(most, "record") if fewest == most else f"{fewest:,} to {most:,} records"
-        when = f"unchanged since the start, {records}"
+        when = f"unchanged at all {records}"
     else:
-        steps = min((layer.last_step or 0) - own.since for _, layer, own in group)
-        first = min(own.first for _, _, own in group)
-        some = f", some since step {first:,}" if first < max(own.since for *_, own in group) else ""
-        when = f"unchanged in the last {counted(steps, 'step')}{some}"
+        since, first = max(own.since for *_, own in group), min(own.first for *_, own in group)
+        some = f", some from step {first:,} on" if first < since else ""
+        when = f"unchanged at the last {counted(fewest, 'record')}, from step {since:,} on{some}"
     return f"{who}: stalled, {when}. Cause unknown" if kind == "stalled" else f"{who}: {when}"
 
 

@@ -174,7 +174,7 @@ class Recorded:
         whole = (self.kept == 0) & (self.trainable == 0)
         still = self.delta_norm == ZERO
         still[0] |= self.missing("delta_norm")[0]
-        still &= whole & self.finite & ~self.held[0]
+        still &= whole & self.finite & ~self.held[0] & (self.norm == self.norm[-1])
         found: dict[str, dict[int, int]] = {"stalled": {}, "unchanged": {}}
         for number, channel in enumerate(still.T):
             first = len(channel)

@@ -208,11 +208,10 @@ def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
         if all(not any(one.since.values()) for one in some):
             span = f"{min(lengths):,} to {max(lengths):,} records"
             span = plural(lengths[0], "record") if len({*lengths}) == 1 else span
-            how = f"unchanged since the start, {span}"
+            how = f"unchanged at all {span}"
         else:
-            steps = min(one.step(-1) - one.step(max(one.since.values())) for one in some)
-            how = f"unchanged in the last {plural(steps, 'step')}"
+            how = f"unchanged at the last {plural(min(lengths), 'record')}, from step {last:,} on"
             if start < last:
-                how += f", some since step {start:,}"
+                how += f", some from step {start:,} on"
         text = f"{who}: stalled, {how}. Cause unknown" if kind == "stalled" else f"{who}: {how}"
     return Said(kind, "unknown" if kind == "stalled" else None, runs, layers, start, count, text)

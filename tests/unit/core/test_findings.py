@@ -157,10 +157,10 @@ def test_harm_comes_before_changes_and_facts() -> None:
         ("harm", "2 of 4 channels of conv1: NaN or infinite since step 30"),
         (
             "harm",
-            "3 of 4 channels of dense: stalled, unchanged in the last 20 steps. Cause unknown",
+            "3 of 4 channels of dense: stalled, unchanged at the last 3 records, from step 20 on. Cause unknown",
         ),
         ("change", "1 of 4 channels of conv1: frozen since step 10"),
-        ("fact", "1 of 4 channels of late: unchanged since the start, 4 records"),
+        ("fact", "1 of 4 channels of late: unchanged at all 4 records"),
     ]
     assert [one.cause for one in found] == [None, "unknown", None, None]
 
@@ -169,21 +169,19 @@ def test_while_training_goes_on_nothing_is_stalled() -> None:
     still, rest = layer("dense", stalled=[4, 4, 4, 4]), layer("new", unchanged=[2, 2])
     (found,) = findings([run(still, rest, last=40, closed=False)])[1:]
     assert (found.kind, found.severity, found.channels) == ("unchanged", "fact", 6)
-    assert (
-        found.text == "6 of 8 channels of dense and new: unchanged since the start, 2 to 4 records"
-    )
+    assert found.text == "6 of 8 channels of dense and new: unchanged at all 2 to 4 records"
     mixed = layer("mixed", stalled=[0, 2, 2, 2], unchanged=[0, 0, 1, 1])
     (found,) = findings([run(mixed, closed=False)])
     assert (found.channels, found.numbers["of"]) == (3, 4)
-    assert (
-        found.text == "3 of 4 channels of mixed: unchanged in the last 10 steps, some since step 20"
+    assert found.text == (
+        "3 of 4 channels of mixed: unchanged at the last 2 records, from step 30 on, some from step 20 on"
     )
 
 
 def test_rows_of_an_embedding_that_never_changed_are_a_fact_of_their_own() -> None:
     (found,) = findings([run(layer("tokens", rows=[3, 3, 3, 3]))])
     assert (found.kind, found.severity) == ("rows", "fact")
-    assert found.text == "3 of 4 rows of tokens: unchanged since the start, 4 records"
+    assert found.text == "3 of 4 rows of tokens: unchanged at all 4 records"
 
 
 def test_a_finding_cant_be_changed() -> None:

@@ -78,6 +78,14 @@ def test_a_first_record_without_a_past_has_not_changed() -> None:
     assert told(made) == [None]
 
 
+def test_another_norm_shows_a_change_between_records() -> None:
+    made = codes(45, 2)
+    made[statistics.NORM, :22, 1] = 16
+    assert told(made) == [("stalled", 0), ("stalled", 22)]
+    made[statistics.NORM, 30:, 1] = 32
+    assert told(made) == [("stalled", 0), None]
+
+
 def test_marks_do_not_matter() -> None:
     assert told(codes(20), MOVING | VIOLATED) == [("stalled", 0)]
     assert told(codes(20), FROZEN) == [("stalled", 0)]
