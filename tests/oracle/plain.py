@@ -250,6 +250,8 @@ class Oracle:
         own = self.layers[layer]
         states, step = own.states(threshold)[record], int(own.steps[record])
         deltas = np.minimum(value(own.delta[record]), 1).astype(np.float32)[states == MOVING]
+        # One whose past was not finite between two records has none.
+        deltas = deltas[~np.isnan(deltas)]
         return Figures(
             step,
             step,
