@@ -25,18 +25,21 @@ from tb_pastnet.cli.text import (
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.lineage import first_steps_after
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion, UnreadableRecord
+from tb_pastnet.format.block import Heads, open_block
 from tb_pastnet.format.budget import CELLS
 from tb_pastnet.format.codecs import CODECS, codec_of
 from tb_pastnet.format.envelope import Kind, unseal
 from tb_pastnet.format.events import Event, Value, read_events
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.format.frames import Rest, Why
+from tb_pastnet.format.layout import ROWS
 from tb_pastnet.format.tags import PLUGIN, RunName, parse_run
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.isolation import Problem, attempt
 from tb_pastnet.reader.log import Log, Run, run_alone
 from tb_pastnet.reader.runs import SINK
+from tb_pastnet.reader.series import MASK_ROWS
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.threads import Progress, unseen
 
@@ -64,6 +67,7 @@ class _Work:
     """The work that is left for the messages of one run."""
 
     left: int = CELLS.free
+    heads: Heads = field(default_factory=dict)
 
     def affords(self, work: int, stored: int) -> bool:
         """Whether a message is still within the budget of its run."""
@@ -81,6 +85,7 @@ class Inspected:
     size: int = 0  # bytes
     messages: int = 0  # our messages, readable or not
     readable: int = 0  # those that can be used
+    is_opened: bool = True  # whether all of these were opened: not, if that is too much work
     faults: list[Fault] = field(default_factory=list)  # its faults, in the order of offsets
     # offset and steps of each readable part of the timeline
     recorded: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
@@ -91,7 +96,11 @@ def check(options: argparse.Namespace, out: TextIO) -> int:
     inspected = list(inspect(options.logdir, options.progress))
     log = Log(options.logdir, options.progress)
     cuts: dict[str, int | None] = {}
-    runs = [run_alone(run, lambda run: _run_entry(log, run, cuts)) for run in log.runs.values()]
+    doubtful = {file.run for file in inspected if file.faults or not file.is_opened}
+    runs = [
+        run_alone(run, lambda run: _run_entry(log, run, cuts, doubtful))
+        for run in log.runs.values()
+    ]
     files = [_entry(file, cuts.get(file.run)) for file in inspected]
     is_whole = not (log.unopened or any(file["faults"] for file in files)) and not any(
         "problem" in run
@@ -200,8 +209,12 @@ def _decoded(file: Inspected, value: Value, step: int, work: _Work) -> Any:
     if codec is None or not work.affords(codec.work(data), len(data)):
         # A later version may add tags and kinds; the seal is the same. Beyond the budget, the seal
         # has to do.
+        file.is_opened = file.is_opened and codec is None
         kind: Any = data[5] if len(data) > 5 else 0
         return unseal(data, kind, tag=tag, step=step, lineage=lineage)
+    if codec is CODECS[Kind.CHANNELS]:
+        # What is left to decode can't fail.
+        return open_block(data, tag=tag, step=step, lineage=lineage, heads=work.heads)
     return codec.decode(data, tag=tag, step=step, lineage=lineage)
 
 
@@ -229,17 +242,21 @@ def _entry(file: Inspected, cut: int | None) -> dict[str, Any]:
     }
 
 
-def _run_entry(log: Log, run: Run, cuts: dict[str, int | None]) -> dict[str, Any]:
+def _run_entry(
+    log: Log, run: Run, cuts: dict[str, int | None], doubtful: set[str]
+) -> dict[str, Any]:
     """A run as JSON values, with the variables that have unreadable records.
 
     `cuts` gets the step from which each of its lineages is superseded, by the name of its
-    directory.
+    directory. Directories are `doubtful` if not each of their messages is known to be intact.
     """
-    heads = () if run.problem else log.store.catalog(LOCAL).runs[run.name].lineages
+    reader = log.store.reader(LOCAL, log.store.catalog(LOCAL).runs[run.name])
+    heads = () if run.problem else reader.run.lineages
     firsts = first_steps_after([head.start for head in heads])
     cuts |= {head.tb_run: cut for head, cut in zip(heads, firsts, strict=True)}
     run.overview(latest=1)  # what other commands can't read raises here
-    accounts = {variable.id: variable.account for variable in run.variables.values()}
+    rows = MASK_ROWS if doubtful.isdisjoint(reader.run.tb_runs) else ROWS
+    accounts = {} if run.problem else reader.accounts(rows)
     return {
         "name": run.name,
         "closed": run.closed,

@@ -156,10 +156,11 @@ class _Asked(NamedTuple):
 
 def _asked(run: Run, threshold: float) -> _Asked:
     accounts = run.overview(threshold, latest=1).accounts
-    mains = [
-        (layer.id, layer.variable, layer.channels, layer.channels * account.shown)
-        for layer, account in zip(run.layers.values(), accounts, strict=True)
-    ]
+    mains = []
+    for layer, account in zip(run.layers.values(), accounts, strict=True):
+        # Records that a reader leaves out are read, too.
+        read = account.shown + account.superseded + max(account.thinned - run.account.thinned, 0)
+        mains.append((layer.id, layer.variable, layer.channels, layer.channels * read))
     return _Asked(run.name, run.steps.tolist(), mains, list(_asks(run, threshold)))
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -98,7 +99,7 @@ def states_before_quiet(
     apart = pruned | frozen | ~finite
 
     state = np.empty(apart.shape, np.uint8)
-    state[:] = np.where(follows, FOLLOWING, MOVING)
+    state[:] = np.where(follows, np.uint8(FOLLOWING), np.uint8(MOVING))
     state[(codes[statistics.PAST_NORM] == NAN) & (state == MOVING)] = NO_DATA
     if apart.any():
         state[_any_before(apart, patience) & ~np.asarray(follows)] = REACTIVATED
@@ -132,7 +133,16 @@ def seen(codes: Codes) -> Flags:
     A channel that is zero since the first record was initialised so, like the padding row of an
     embedding: it isn't pruned.
     """
-    held: Flags = np.logical_or.accumulate(_nonzero(codes), axis=0)
+    held = _nonzero(codes)
+    # Most channels are non-zero from the first record on.
+    late = ~held[:1].all(axis=0)
+    if np.count_nonzero(late) > late.size // 2:
+        np.logical_or.accumulate(held, axis=0, out=held)
+    else:
+        some = np.flatnonzero(late)
+        own = np.logical_or.accumulate(held[:, some], axis=0)
+        held[:] = True
+        held[:, some] = own
     return held
 
 
@@ -150,7 +160,12 @@ def _finite(codes: Codes) -> Flags:
 
 
 def unchanged(
-    codes: Codes, state: States, steps: Integers, *, rows: bool = False
+    codes: Codes,
+    state: States,
+    steps: Integers,
+    *,
+    rows: Sequence[bool] = (False,),
+    edges: Integers | None = None,
 ) -> dict[str, Flags]:
     """Channels that an optimizer could train, and unchanged up to the newest record, by kind.
 
@@ -160,30 +175,63 @@ def unchanged(
 
     - "stalled": unchanged at the last `STALLED` records or more, over at least half of the steps.
     - "unchanged": others that never changed in 2 records or more, or not at the last `STALLED`.
-    - "rows": with `rows`, those that never changed while others did, and then nothing else. A step
-      changes only those rows of an embedding that it looks up.
+    - "rows": those of variables with `rows` that never changed while others did, and then nothing
+      else. A step changes only those rows of an embedding that it looks up.
+
+    The channels may be those of several variables: `edges`, int64 (variables + 1,), are the first
+    of each, and the number of all.
 
     Returns:
         bool (records, channels), True from the record on since which each is unchanged.
     """
-    still = codes[statistics.DELTA_NORM] == ZERO
-    still[:1] |= codes[statistics.DELTA_NORM, :1] == NAN
-    still &= codes[statistics.NORM] == codes[statistics.NORM, -1:]
-    still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
-    still &= (codes[statistics.NONFINITE] == ZERO) & ((state & np.uint8(STATE)) != PRUNED)
-    unbroken: Flags = np.logical_and.accumulate(still[::-1], axis=0)[::-1]
-    count, records = np.count_nonzero(unbroken, axis=0), len(unbroken)
-    if records < FEWEST_UNCHANGED:
+    records, channels = state.shape
+    # Most channels changed in one of the last records: no others are looked at.
+    last = slice(-min(STALLED, records), None)
+    some = np.flatnonzero(_still(codes[:, last], state[last]).all(axis=0))
+    if records < FEWEST_UNCHANGED or not len(some):
         return {}
+    part = slice(None) if len(some) == channels else some
+    still = _still(codes[:, :, part], state[:, part], codes[statistics.DELTA_NORM][:1, part])
+    # Row by row: NumPy's accumulate along this axis takes ten times as long.
+    for row in range(records - 2, -1, -1):
+        still[row] &= still[row + 1]
+    unbroken = np.zeros(state.shape, bool)
+    unbroken[:, part] = still
+    count = np.count_nonzero(unbroken, axis=0)
     never = count == records
-    if rows and not never.all():
-        return {"rows": unbroken & never}
+    apart = _apart(never, rows, edges)
     since = steps[np.minimum(records - count, records - 1)]
     long = (count >= STALLED) & (2 * (steps[-1] - since) >= steps[-1] - steps[0])
     return {
-        "stalled": unbroken & long,
-        "unchanged": unbroken & ~long & (never | (count >= STALLED)),
+        "stalled": unbroken & long & ~apart,
+        "unchanged": unbroken & ~long & ~apart & (never | (count >= STALLED)),
+        "rows": unbroken & never & apart,
     }
+
+
+def _still(codes: Codes, state: States, begin: Codes | None = None) -> Flags:
+    """Whether channels that no mask holds are finite, not pruned, and as at the newest record.
+
+    `begin` are the deltas of the very first record, which needs none.
+    """
+    still: Flags = codes[statistics.DELTA_NORM] == ZERO
+    if begin is None:
+        still |= codes[statistics.DELTA_NORM] == NAN
+    else:
+        still[:1] |= begin == NAN
+    still &= codes[statistics.NORM] == codes[statistics.NORM, -1:]
+    still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
+    still &= (codes[statistics.NONFINITE] == ZERO) & ((state & np.uint8(STATE)) != PRUNED)
+    return still
+
+
+def _apart(never: Flags, rows: Sequence[bool], edges: Integers | None) -> Flags:
+    """The channels that are rows of a variable some of which changed."""
+    ends = [0, len(never)] if edges is None else edges.tolist()
+    apart = np.zeros_like(never)
+    for is_rows, first, last in zip(rows, ends[:-1], ends[1:], strict=True):
+        apart[first:last] = is_rows and not never[first:last].all()
+    return apart
 
 
 class Lasting(NamedTuple):
@@ -205,19 +253,36 @@ def lasting(flags: Flags, steps: Integers) -> Lasting | None:
         >>> lasting(flags, np.array([10, 20, 30]))
         Lasting(channels=2, since=30, records=1, first=20, first_channels=1, channel=1)
     """
+    return lasting_each(flags, steps, np.array([0, flags.shape[1]]))[0]
+
+
+def lasting_each(flags: Flags, steps: Integers, edges: Integers) -> list[Lasting | None]:
+    """`lasting` of groups of neighbouring channels, none of them empty.
+
+    `edges`, int64 (groups + 1,), are the first channel of each, and the number of all.
+    """
+    each: list[Lasting | None] = [None] * (len(edges) - 1)
     if not len(flags) or not flags[-1].any():
-        return None
-    now: Flags = np.asarray(flags[:, flags[-1]].all(axis=1))
-    records = len(now) if now.all() else int((~now[::-1]).argmax())
-    first = int(flags.any(axis=1).argmax())
-    return Lasting(
-        int(np.count_nonzero(flags[-1])),
-        int(steps[len(now) - records]),
-        records,
-        int(steps[first]),
-        int(np.count_nonzero(flags[first])),
-        int(flags[first].argmax()),
-    )
+        return each
+    starts = edges[:-1]
+    now = np.add.reduceat(flags[-1], starts, dtype=np.int64)
+    is_ever = np.logical_or.reduceat(flags, starts, axis=1)
+    # All that are so at the newest record.
+    are_all = np.logical_and.reduceat(flags | ~flags[-1], starts, axis=1)
+    records = np.where(are_all.all(axis=0), len(flags), (~are_all[::-1]).argmax(axis=0)).tolist()
+    firsts = is_ever.argmax(axis=0).tolist()
+    for group in np.flatnonzero(now).tolist():
+        first, count = firsts[group], records[group]
+        begun = np.flatnonzero(flags[first, edges[group] : edges[group + 1]])
+        each[group] = Lasting(
+            int(now[group]),
+            int(steps[len(flags) - count]),
+            count,
+            int(steps[first]),
+            len(begun),
+            int(begun[0]),
+        )
+    return each
 
 
 def mark_quiet(

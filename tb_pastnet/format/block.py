@@ -94,25 +94,53 @@ def decode_block(message: bytes, *, tag: str, step: int, lineage: int) -> Block:
     return restore([open_block(message, tag=tag, step=step, lineage=lineage)])
 
 
-class OpenBlock(NamedTuple):
-    """A verified and inflated block, whose codes aren't restored yet.
-
-    It has the planes of its layout for `rows`, the statistics that are needed, see
-    `planes.open_planes`; a lag is a record's step minus that of its past value.
-    """
+class BlockHead(NamedTuple):
+    """The records of a block, and its layout; a lag is a record's step minus that of its past."""
 
     sequence: list[int]
     steps: list[int]
     lags: list[int]
+    layout: Layout
+
+
+Heads = dict[tuple[int, int, bytes], tuple[bytes, BlockHead]]
+"""Heads of blocks that were read before, by version, step and first bytes, with all their bytes.
+
+The variables of a network are recorded together: their blocks have the same heads, which are then
+the same object.
+"""
+
+_FIRST_BYTES = 8
+# A hostile log has no two equal ones, and long ones.
+_MOST_HEADS, _MOST_RECORDS = 1 << 12, 64
+
+
+class OpenBlock(NamedTuple):
+    """A verified and inflated block, whose codes aren't restored yet.
+
+    It has the planes of its layout for `rows`, the statistics that are needed, see
+    `planes.open_planes`.
+    """
+
+    head: BlockHead
     channels: int
     rows: Rows
-    layout: Layout
     planes: tuple[planes.Opened, ...]
+
+    @property
+    def steps(self) -> list[int]:
+        """The step of each record."""
+        return self.head.steps
+
+    @property
+    def sequence(self) -> list[int]:
+        """The number of each record."""
+        return self.head.sequence
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """Names of its statistics that are unknown to this version."""
-        return self.layout.unknown
+        return self.head.layout.unknown
 
 
 def claimed(message: bytes) -> tuple[int, int]:
@@ -135,28 +163,54 @@ def _size(reader: varint.Reader) -> tuple[int, int]:
 
 
 def open_block(
-    message: bytes, *, tag: str, step: int, lineage: int, rows: Rows = ROWS
+    message: bytes,
+    *,
+    tag: str,
+    step: int,
+    lineage: int,
+    rows: Rows = ROWS,
+    heads: Heads | None = None,
 ) -> OpenBlock:
     """Opens a message up to the point where many blocks can be restored together.
 
-    The statistics that aren't among `rows` may come back as NaN. Raises UnreadableRecord.
+    The statistics that aren't among `rows` may come back as NaN. `heads` saves time for many
+    blocks, and gets those that are new. Raises UnreadableRecord.
     """
     payload = unseal(message, Kind.CHANNELS, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
     records, channels = _size(reader)
+    head = _head(reader, records, step, version_of(message), {} if heads is None else heads)
+    needed = wanted(head.layout, rows)
+    opened = planes.open_planes(reader, needed, records, channels)
+    reader.end()
+    return OpenBlock(head, channels, rows, opened)
+
+
+def _head(reader: varint.Reader, records: int, step: int, version: int, heads: Heads) -> BlockHead:
+    """The head of a block at a step; `heads` has those that were read."""
+    key = records << 8 | version, step, reader.payload[reader.at : reader.at + _FIRST_BYTES]
+    stored, head = heads.get(key, (b"", None))
+    # Numbers end where they end: equal bytes are equal numbers, and equally many bytes.
+    if head is not None and reader.skip(stored):
+        return head
+    begin = reader.at
+    head = _read_head(reader, records, step, version)
+    if len(heads) < _MOST_HEADS and records <= _MOST_RECORDS:
+        heads[key] = reader.payload[begin : reader.at], head
+    return head
+
+
+def _read_head(reader: varint.Reader, records: int, step: int, version: int) -> BlockHead:
     # Plain integers: NumPy would take longer for so few.
     numbers = reader.signed_array(3 * records).tolist()
     sequence = list(accumulate(numbers[:records]))
     steps = [step - distance for distance in accumulate(numbers[records : 2 * records])][::-1]
-    layout = VERSION_1 if version_of(message) == 1 else read_layout(reader)
-    opened = planes.open_planes(reader, wanted(layout, rows), records, channels)
-    reader.end()
+    layout = VERSION_1 if version == 1 else read_layout(reader)
     if min(numbers[1:records] + numbers[records + 1 : 2 * records], default=1) < 1:
         raise varint.damaged("increasing steps", "steps that go back")
     if max(map(abs, (sequence[0], sequence[-1], steps[0], steps[-1]))) >= _FAR:
         raise varint.damaged("steps below 2**62", "larger ones")
-    lags = numbers[2 * records :]
-    return OpenBlock(sequence, steps, lags, channels, rows, layout, opened)
+    return BlockHead(sequence, steps, numbers[2 * records :], layout)
 
 
 def restore(blocks: Sequence[OpenBlock]) -> Block:
@@ -164,17 +218,35 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
 
     Their sequence numbers and steps increase from block to block.
     """
+    return restore_beside([blocks])
+
+
+def restore_beside(variables: Sequence[Sequence[OpenBlock]]) -> Block:
+    """Restores blocks of variables with the same heads as one, the channels side by side.
+
+    Each variable has one number of channels in all of its blocks.
+    """
+    blocks = variables[0]
+    widths = [own[0].channels for own in variables]
     records = sum(len(block.steps) for block in blocks)
-    words = np.empty((len(ROWS), records, blocks[0].channels), np.uint16)
+    words = np.empty((len(ROWS), records, sum(widths)), np.uint16)
+    ends = list(accumulate(widths))
     first = 0
-    for (size, rows, layout), group in groupby(blocks, lambda b: (len(b.steps), b.rows, b.layout)):
-        alike = list(group)
-        last = first + size * len(alike)
-        _restore_alike(alike, rows, layout, words[:, first:last])
+    for (size, rows, layout), group in groupby(
+        enumerate(blocks), lambda b: (len(b[1].steps), b[1].rows, b[1].head.layout)
+    ):
+        places = [place for place, _ in group]
+        last = first + size * len(places)
+        for width, numbers in groupby(range(len(variables)), widths.__getitem__):
+            some = list(numbers)
+            alike = [variables[number][place] for place in places for number in some]
+            part = words[:, first:last, ends[some[0]] - width : ends[some[-1]]]
+            part = part.reshape(len(ROWS), len(places), size, len(some), width)
+            _restore_alike(alike, rows, layout, part.transpose(0, 1, 3, 2, 4))
         first = last
     sequence, steps, lags = (
         np.array(list(chain.from_iterable(column)), np.int64)
-        for column in list(zip(*blocks, strict=True))[:3]
+        for column in list(zip(*(block.head for block in blocks), strict=True))[:3]
     )
     unknown = tuple(sorted({name for block in blocks for name in block.unknown}))
     return Block(sequence, steps, steps - lags, words.view(np.int16), unknown)
@@ -183,14 +255,12 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
 def _restore_alike(
     blocks: Sequence[OpenBlock], rows: Rows, layout: Layout, words: npt.NDArray[np.uint16]
 ) -> None:
-    """Fills the words (statistics, records, channels) of blocks of one size and layout."""
-    size = words.shape[1] // len(blocks)
+    """Fills the words (statistics, blocks, variables, records, channels) of blocks of one size."""
     for missing in set(ROWS).difference(layout.rows):
         words[missing] = NAN
     for plane, row in enumerate(layout.rows):
         if row is not None:
-            out = words[row].reshape(len(blocks), size, -1)
-            planes.restore([block.planes[plane] for block in blocks], out)
+            planes.restore_beside([block.planes[plane] for block in blocks], words[row])
     for predicted, base in layout.predicted:
         if predicted in rows:
             words[predicted] += words[base]

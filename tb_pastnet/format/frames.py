@@ -82,6 +82,18 @@ def read_frames(stream: BinaryIO, start: int = 0) -> Iterator[Frame | Rest]:
         offset += _AROUND + len(result.payload)
 
 
+def read_again(stream: BinaryIO, offset: int, length: int, checksum: int) -> bytes | None:
+    """The payload of a frame that was read before; None if it isn't there any more.
+
+    It may have been altered since, as any payload.
+    """
+    stream.seek(offset)
+    frame = stream.read(_AROUND + length)
+    if len(frame) < _AROUND + length or _CRC.unpack_from(frame, _HEAD + length)[0] != checksum:
+        return None
+    return frame[_HEAD : _HEAD + length]
+
+
 def _read_frame(stream: BinaryIO, offset: int, left: int) -> Frame | Why:
     head = stream.read(_HEAD)
     if len(head) < _HEAD:

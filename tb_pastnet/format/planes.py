@@ -9,7 +9,7 @@ all zero and compress to nothing. All sums wrap at 16 bits: every input is resto
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +31,11 @@ class Deflated(NamedTuple):
 Opened = int | bytes | Deflated | None
 
 _CONSTANT, _DEFLATED = 0, 1
+_MORE = 0x80  # of a number, see `varint`
+_CUT_OFF = b"\xff" * 3
 _MOST_INFLATED = 1 << 22
 _PIECE = 1 << 20
+_TOGETHER, _WIDE = 1 << 16, 64
 
 _LARGE, _MOST_DEFLATED = 1 << 16, 50
 
@@ -116,17 +119,38 @@ def open_planes(
     DamagedRecord if they don't inflate to that shape, which was checked against `limits`.
     """
     opened: list[Opened] = []
+    payload, at, end = reader.payload, reader.at, len(reader.payload)
+    size = 2 * records * channels
     for needed in wanted:
-        mode = reader.number()
+        # Most heads are of two or three bytes: these are looked at in place.
+        mode, first, second = payload[at : at + 3] if at + 3 <= end else _CUT_OFF
         if mode == _CONSTANT:
-            plane: Opened = int.from_bytes(reader.take(2), "little")
-        elif mode == _DEFLATED:
-            data = reader.take(reader.number())
-            plane = _opened(data, 2 * records * channels) if needed else None
+            opened.append(first | second << 8 if needed else None)
+            at += 3
+        elif mode == _DEFLATED and min(first, second) < _MORE:
+            begin = at + 2 + (first >= _MORE)
+            at = begin + (first if first < _MORE else first + ((second - 1) << 7))
+            if at > end:
+                raise varint.damaged(f"{at - begin} more bytes", str(end - begin))
+            opened.append(_opened(payload[begin:at], size) if needed else None)
         else:
-            raise varint.damaged("a plane that is constant or deflated", f"mode {mode}")
-        opened.append(plane if needed else None)
+            reader.at = at
+            opened.append(_read_plane(reader, needed, size))
+            at = reader.at
+    reader.at = at
     return tuple(opened)
+
+
+def _read_plane(reader: varint.Reader, needed: bool, size: int) -> Opened:
+    """A plane with a head of any length."""
+    mode = reader.number()
+    if mode == _CONSTANT:
+        value = int.from_bytes(reader.take(2), "little")
+        return value if needed else None
+    if mode != _DEFLATED:
+        raise varint.damaged("a plane that is constant or deflated", f"mode {mode}")
+    data = reader.take(reader.number())
+    return _opened(data, size) if needed else None
 
 
 def _opened(data: bytes, size: int) -> Opened:
@@ -141,43 +165,66 @@ def restore(planes: Sequence[Opened], out: Words) -> None:
 
     Fills `out`, uint16 (planes, records, channels); unwanted planes become `NAN`.
     """
+    restore_beside(planes, out[:, None])
+
+
+def restore_beside(planes: Sequence[Opened], out: Words) -> None:
+    """The same of several variables, for each block one after the other.
+
+    Fills `out`, uint16 (blocks, variables, records, channels), in any order of memory.
+    """
     first = planes[0]
     if not isinstance(first, bytes | Deflated) and all(plane == first for plane in planes):
         out[...] = NAN if first is None else first
         return
-    if any(isinstance(plane, Deflated) for plane in planes):
-        for place, plane in enumerate(planes):
-            whole = inflate(*plane) if isinstance(plane, Deflated) else plane
-            restore([whole], out[place : place + 1])
+    blocks, variables, records, channels = out.shape
+    some = max(_TOGETHER // max(variables * records * channels, 1), 1)
+    if some < blocks:  # what is computed in between stays in the processor's cache
+        for block in range(0, blocks, some):
+            part = planes[block * variables : (block + some) * variables]
+            restore_beside(part, out[block : block + some])
         return
-    deflated: dict[int, bytes] = {}
-    for place, plane in enumerate(planes):
-        if isinstance(plane, bytes):
-            deflated[place] = plane
-        else:
-            out[place] = NAN if plane is None else plane
+    in_place = variables == 1 and channels >= _WIDE
+    # Record by record: what follows then goes through contiguous memory.
+    words = (
+        out[:, 0].transpose(1, 0, 2)
+        if in_place
+        else np.empty((records, len(planes), channels), np.uint16)
+    )
+    whole = [inflate(*plane) if isinstance(plane, Deflated) else plane for plane in planes]
+    deflated = [place for place, plane in enumerate(whole) if isinstance(plane, bytes)]
+    for place, plane in enumerate(whole):
+        if not isinstance(plane, bytes):
+            words[:, place] = NAN if plane is None else plane
+    raw = b"".join(plane for plane in whole if isinstance(plane, bytes))
     if len(deflated) == len(planes):
-        _undo(deflated.values(), out)
+        _undo(raw, words)
     elif deflated:
-        words = np.empty((len(deflated), *out.shape[1:]), np.uint16)
-        _undo(deflated.values(), words)
-        out[list(deflated)] = words
+        undone = np.empty((records, len(deflated), channels), np.uint16)
+        _undo(raw, undone)
+        words[:, deflated] = undone
+    if not in_place:
+        out[...] = words.reshape(records, blocks, variables, channels).transpose(1, 2, 0, 3)
 
 
-def _undo(planes: Iterable[bytes], words: Words) -> None:
-    """Joins the low and high bytes of inflated planes and undoes the differences."""
-    raw = np.frombuffer(b"".join(planes), np.uint8)
-    low, high = np.moveaxis(raw.reshape(len(words), 2, *words.shape[1:]), 1, 0)
-    words[...] = low
-    if high.any():
-        words |= high.astype(np.uint16) << 8
+def _undo(raw: bytes, words: Words) -> None:
+    """Joins the low and high bytes of inflated planes and undoes the differences.
+
+    Fills `words` (records, planes, channels).
+    """
+    records, planes, channels = words.shape
+    cells = np.frombuffer(raw, np.uint8).reshape(planes, 2, records, channels)
+    words[...] = cells[:, 0].transpose(1, 0, 2)
+    # Mostly, only the first record has high bytes.
+    has_high = np.bitwise_or.reduce(cells[:, 1], axis=0).any(axis=1)
+    for record in np.flatnonzero(has_high).tolist():
+        words[record] |= cells[:, 1, record].astype(np.uint16) << 8
     sign = words & 1
     words >>= 1
     words ^= np.negative(sign, out=sign)
-    words[:, 0] = np.cumsum(words[:, 0], axis=1, dtype=np.uint16)
-    # Row by row: numpy's cumsum along another axis takes ten times as long if rows are wide.
-    for record in range(1, words.shape[1]):
-        words[:, record] += words[:, record - 1]
+    np.cumsum(words[0], axis=1, dtype=np.uint16, out=words[0])
+    for record in range(1, records):
+        words[record] += words[record - 1]
 
 
 def deflate(raw: bytes, level: int) -> bytes:

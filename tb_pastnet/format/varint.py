@@ -32,20 +32,37 @@ def encode_signed(numbers: Iterable[int]) -> bytes:
 
 
 class Reader:
-    """Reads numbers and bytes from an untrusted payload, front to back."""
+    """Reads numbers and bytes from an untrusted payload, front to back.
+
+    `at` is the position of the next byte of the payload.
+    """
 
     def __init__(self, payload: bytes) -> None:
-        self._payload = payload
-        self._at = 0
+        self.payload = payload
+        self.at = 0
 
     def number(self, most: int = (1 << 64) - 1) -> int:
         """Reads a number from 0 on; raises DamagedRecord if it is cut off or over `most`."""
+        at, payload = self.at, self.payload
+        if at + 2 <= len(payload):  # most numbers take one or two bytes
+            number, second = payload[at], payload[at + 1]
+            if number < 0x80:
+                self.at = at + 1
+            elif second < 0x80:
+                number += (second - 1) << 7
+                self.at = at + 2
+            if self.at > at and number <= most:
+                return number
+            self.at = at
+        return self._long_number(most)
+
+    def _long_number(self, most: int) -> int:
         value = 0
         for shift in _SHIFTS:
-            if self._at >= len(self._payload):
+            if self.at >= len(self.payload):
                 raise damaged("1 more bytes", "0")
-            byte = self._payload[self._at]
-            self._at += 1
+            byte = self.payload[self.at]
+            self.at += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if value > most:
@@ -63,9 +80,9 @@ class Reader:
         values = np.empty(count, np.int64)
         for place in range(count):
             # Differences are small: mostly, all that is left fits in one byte each.
-            rest = self._payload[self._at : self._at + count - place]
+            rest = self.payload[self.at : self.at + count - place]
             if len(rest) == count - place and rest.isascii():
-                self._at += len(rest)
+                self.at += len(rest)
                 zigzag = np.frombuffer(rest, np.uint8).astype(np.int64)
                 values[place:] = (zigzag >> 1) ^ -(zigzag & 1)
                 break
@@ -77,17 +94,24 @@ class Reader:
 
     def take(self, count: int) -> bytes:
         """Reads `count` bytes; raises DamagedRecord if fewer are left."""
-        end = self._at + count
-        if end > len(self._payload):
+        end = self.at + count
+        if end > len(self.payload):
             raise damaged(f"{count} more bytes", str(self.left))
-        piece = self._payload[self._at : end]
-        self._at = end
+        piece = self.payload[self.at : end]
+        self.at = end
         return piece
+
+    def skip(self, expected: bytes) -> bool:
+        """Whether these bytes come next; if they do, they are read."""
+        if not self.payload.startswith(expected, self.at):
+            return False
+        self.at += len(expected)
+        return True
 
     @property
     def left(self) -> int:
         """Number of bytes not read yet."""
-        return len(self._payload) - self._at
+        return len(self.payload) - self.at
 
     def end(self) -> None:
         """Raises DamagedRecord if bytes are left over."""

@@ -31,11 +31,12 @@ class Cache:
 
     Thread-safe: a value is made once, however many threads ask for it, and making one doesn't block
     the others. The least recently used are evicted first. A value larger than the limit is returned
-    but not kept, as is one that lacks a part which may be there the next time.
+    but not kept, as is one that lacks a part which may be there the next time. `ceiling` is the
+    limit, in bytes.
     """
 
     def __init__(self, ceiling: int) -> None:
-        self._ceiling = ceiling
+        self.ceiling = ceiling
         self._lock = threading.Lock()
         self._making: dict[Hashable, threading.Lock] = {}
         self._values: OrderedDict[Hashable, tuple[Hashable, Read]] = OrderedDict()
@@ -103,11 +104,11 @@ class Cache:
             if key in self._values:
                 self._held -= self._values.pop(key)[1].size
             is_passing = not value.notes.keys().isdisjoint((WITHHELD, NO_MEMORY))
-            if is_passing or value.size > min(most, self._ceiling):
+            if is_passing or value.size > min(most, self.ceiling):
                 return
             self._values[key] = (version, value)
             self._held += value.size
-            while self._held > self._ceiling:
+            while self._held > self.ceiling:
                 self._held -= self._values.popitem(last=False)[1][1].size
 
 

@@ -29,26 +29,29 @@ class CellBudget:
         self._left: float = free
         self._is_whole = is_whole
 
-    def within(self, messages: Sequence[StoredMessage]) -> tuple[Sequence[StoredMessage], int]:
-        """The next messages as far as the budget goes, and how many records come after these."""
+    def within(self, messages: Sequence[StoredMessage]) -> tuple[Sequence[StoredMessage], int, int]:
+        """The next messages as far as the budget goes; how many records come after; their cells.
+
+        Cells are channels times records, as the messages claim.
+        """
+        total = 0
         for position, message in enumerate(messages):
-            self._left += surplus([message])
+            data = message.data or b""
+            records, channels = claimed(data)
+            cells = records * channels
+            self._left += CELLS.per_byte * len(data) - cells
             if self._left < 0:
                 if not self._is_whole():
-                    return messages[:position], _records(messages[position:])
+                    return messages[:position], _records(messages[position:]), total
                 self._left = math.inf
-        return messages, 0
+            total += cells
+        return messages, 0, total
 
 
 def surplus(messages: Sequence[StoredMessage]) -> int:
     """What messages of channels allow by their bytes, less what they hold."""
-    stored = sum(len(message.data or b"") for message in messages)
-    return CELLS.per_byte * stored - claimed_cells(messages)
-
-
-def claimed_cells(messages: Iterable[StoredMessage]) -> int:
-    """How many channels times records messages claim to hold."""
-    return sum(math.prod(claimed(message.data or b"")) for message in messages)
+    stored = sum(len(each.data or b"") for each in messages)
+    return CELLS.per_byte * stored - sum(math.prod(claimed(each.data or b"")) for each in messages)
 
 
 def _records(messages: Iterable[StoredMessage]) -> int:

@@ -7,9 +7,12 @@ exactly if the log of mask changes has them; otherwise the shares in the records
 from __future__ import annotations
 
 import math
+import operator
 import zlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -18,13 +21,12 @@ import numpy.typing as npt
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.channel_states import Lasting
+from tb_pastnet.core.channel_states import Lasting, lasting_each
 from tb_pastnet.core.checks import check_threshold
-from tb_pastnet.core.quantize import Codes
 from tb_pastnet.format.budget import FIGURES
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Floats, Integers, rows_of
+from tb_pastnet.reader.arrays import Flags, Floats, Integers, rows_of
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
@@ -32,14 +34,18 @@ from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.state_series import KERNEL, STATISTIC
 from tb_pastnet.reader.store import MARKS, RunReader
-from tb_pastnet.reader.tally import BINS, StateCounts, Tally, make_tally
+from tb_pastnet.reader.tally import BINS, CELL_BYTES, StateCounts, Tally, make_tally
 from tb_pastnet.reader.threads import in_threads
 from tb_pastnet.reader.violation_list import mark
+from tb_pastnet.reader.wide_series import WideSeries
 
 BLOCK = 64
 """Records in one answer at most."""
 
 _PRECISION = 0.045
+
+_UNPACKED = 1 / 20
+"""The share of the cache up to which the tallies of a run aren't packed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +72,25 @@ class RunSummary:
         return self.rows.nbytes + self.pruned.nbytes
 
 
+class _LayerTally(NamedTuple):
+    """The tally of variables, and some layers whose main variables are among these."""
+
+    tally: Tally
+    layers: Integers  # (layers,), their numbers
+    variables: Integers  # (layers,), the number of the main variable of each in the tally
+
+
 @dataclass(frozen=True, eq=False)
 class RunTallies:
     """The counts for every threshold: much larger than the summary that is made with them."""
 
     summary: RunSummary
-    layers: tuple[Tally, ...]  # one for each
+    tallies: tuple[_LayerTally, ...]  # those of all layers
 
     @property
     def size(self) -> int:
         """Approximate size in bytes."""
-        return self.summary.size + sum(tally.size for tally in self.layers)
+        return self.summary.size + sum(each.tally.size for each in self.tallies)
 
     @property
     def notes(self) -> Notes:
@@ -89,6 +103,7 @@ class _VariableSummary(NamedTuple):
 
     steps: Integers
     tally: Tally
+    number: int  # of the variable in the tally
     pruned: Floats
     partial: Floats
     marked: int
@@ -126,18 +141,29 @@ def _make_tallies(reader: RunReader) -> RunTallies:
     layers = {name: layer.id for layer in run.layers for name in layer.variables}
     violations = chain.from_iterable(masks.violations.values())
     audited = {(layers.get(each.variable), each.channel) for each in violations}
+    tallies = tuple(_by_tally(mains))
     summary = RunSummary(
         steps,
         np.array([rows_of(steps, main.steps) for main in mains], np.int32).reshape(pruned.shape),
         tuple(main.account for main in mains),
         tuple(main.lasting for main in mains),
-        sum((main.tally.deltas for main in mains), np.zeros(BINS, np.int64)),
+        sum((own.tally.deltas for own in tallies), np.zeros(BINS, np.int64)),
         smallest(pruned),
         prunable,
         len(audited) or sum(main.marked for main in mains),
         lost,
     )
-    return RunTallies(summary, tuple(main.tally for main in mains))
+    return RunTallies(summary, tallies)
+
+
+def _by_tally(mains: Sequence[_VariableSummary]) -> Iterator[_LayerTally]:
+    """The tallies of the main variables of layers, each once."""
+    layers: dict[int, list[int]] = {}
+    for layer, main in enumerate(mains):
+        layers.setdefault(id(main.tally), []).append(layer)
+    for own in layers.values():
+        numbers = [mains[layer].number for layer in own]
+        yield _LayerTally(mains[own[0]].tally, np.array(own), np.array(numbers))
 
 
 def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
@@ -158,53 +184,88 @@ def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
 
 def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:
     """Reads variables, and the steps of the run: the first has more if a timeline is lost."""
-    run, masks = reader.run, reader.masks
-    types = {layer.id: layer.type for layer in run.layers}
+    run = reader.run
+    channels = sum(run.variables[name].channels for name in variables)
+    most = _UNPACKED * reader.store.large.ceiling
 
-    def summary(name: str, records: RecordSeries) -> _VariableSummary:
-        series = reader.states_in(records, name)
+    def summaries(wide: WideSeries) -> _Summaries:
+        # By the records that there are: a timeline may claim any number.
+        pack = CELL_BYTES * channels * len(wide.records.steps) > most
+        return _summaries(reader, wide, pack=pack)
+
+    each = reader.each_wide(variables, summaries, reader.state_rows)
+    read = {name: summary for group in each for name, summary in group.items()}
+    first = [read[name].steps for name in variables[:1]]
+    return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, read
+
+
+def _summaries(reader: RunReader, wide: WideSeries, *, pack: bool) -> _Summaries:
+    """The summaries of variables whose channels are side by side."""
+    masks, records, edges = reader.masks, wide.records, wide.edges
+    states = reader.wide_states(wide)
+    for number, name in enumerate(wide.variables):
         if not masks.audited:
             # Violations are listed from the same records.
-            reader.kept((MARKS, name), lambda: series.marks)
-        state = mark(series.before_quiet, series.steps, masks.violations.get(name, ()))
-        return _VariableSummary(
-            series.steps,
-            make_tally(state, series.delta),
-            series.pruned,
-            series.partial,
-            len(series.marks.channels),
-            _lasting(records.codes, state, series.steps, run.variables[name], types),
-            series.account,
-            series.notes,
+            reader.kept((MARKS, name), partial(operator.itemgetter(number), states.marks))
+        own = states.before_quiet[:, edges[number] : edges[number + 1]]
+        mark(own, records.steps, masks.violations.get(name, ()))
+    mains = Counter(layer.main for layer in reader.run.layers)
+    times = [mains[name] for name in wide.variables]
+    widths = np.diff(edges).tolist()
+    tally = make_tally(states.before_quiet, states.delta, widths, times, pack=pack)
+    variables = [reader.run.variables[name] for name in wide.variables]
+    types = {layer.id: layer.type for layer in reader.run.layers}
+    each_lasting = _lasting(records, states.before_quiet, variables, edges, types)
+    return {
+        name: _VariableSummary(
+            records.steps,
+            tally,
+            number,
+            states.pruned[number],
+            states.partial[number],
+            len(states.marks[number].channels),
+            each_lasting[number],
+            records.account,
+            records.notes,
         )
-
-    summaries = dict(
-        zip(variables, reader.each(variables, summary, reader.state_rows), strict=True)
-    )
-    first = [summaries[name].steps for name in variables[:1]]
-    return np.union1d(run.axis.steps, first[0]) if first else run.axis.steps, summaries
+        for number, name in enumerate(wide.variables)
+    }
 
 
 def _lasting(
-    codes: Codes,
+    records: RecordSeries,
     state: channel_states.States,
-    steps: Integers,
-    variable: VariableEntry,
+    variables: Sequence[VariableEntry],
+    edges: Integers,
     types: Mapping[str, str],
-) -> Mapping[str, Lasting]:
+) -> Sequence[Mapping[str, Lasting]]:
     """Since when channels are as they are at the newest record, by kind of finding.
 
     `types` are those of layers, by id.
     """
+    each: list[dict[str, Lasting]] = [{} for _ in variables]
+
+    def add(kind: str, flags: Flags) -> None:
+        for own, lasting in zip(each, lasting_each(flags, records.steps, edges), strict=True):
+            if lasting is not None:
+                own[kind] = lasting
+
     plain = state & np.uint8(channel_states.STATE)
-    states = channel_states.NONFINITE, channel_states.FROZEN, channel_states.PRUNED
-    flags = {channel_states.NAMES[code]: plain == code for code in states}
+    for code in (channel_states.NONFINITE, channel_states.FROZEN, channel_states.PRUNED):
+        if (plain[-1:] == code).any():
+            add(channel_states.NAMES[code], plain == code)
     # No gradient trains a statistic, and what follows may wait long for its source.
-    if not (variable.role == STATISTIC or variable.follows):
-        rows = variable.role == KERNEL and "Embedding" in types.get(variable.layer, "")
-        flags |= channel_states.unchanged(codes, state, steps, rows=rows)
-    each = {kind: channel_states.lasting(own, steps) for kind, own in flags.items()}
-    return {kind: lasting for kind, lasting in each.items() if lasting is not None}
+    trained = [not (variable.role == STATISTIC or variable.follows) for variable in variables]
+    rows = [
+        variable.role == KERNEL and "Embedding" in types.get(variable.layer, "")
+        for variable in variables
+    ]
+    unchanged = channel_states.unchanged(
+        records.codes, state, records.steps, rows=rows, edges=edges
+    )
+    for kind, flags in unchanged.items():
+        add(kind, flags & np.repeat(trained, np.diff(edges)))
+    return each
 
 
 def _count_pruned(
@@ -355,25 +416,29 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """Deflated arrays: a tenth of the size, so many runs stay cached."""
+    """Counts, of which those of channels are deflated: many runs stay cached."""
 
-    arrays: list[tuple[bytes, np.dtype[Any], tuple[int, ...]]]
+    counts: bytes
+    violated: bytes
+    dtype: np.dtype[Any]  # of both
+    mean_delta: npt.NDArray[np.float32]  # (layers, records); it hardly deflates
     notes: Notes
 
     @property
     def size(self) -> int:
         """Bytes that it holds."""
-        return sum(len(data) for data, _, _ in self.arrays)
+        return len(self.counts) + len(self.violated) + self.mean_delta.nbytes
 
     def restored(self) -> StateCounts:
         """The counts as uint32, the mean relative delta as float32."""
-        arrays = (
-            np.frombuffer(zlib.decompress(data), dtype).reshape(shape)
-            for data, dtype, shape in self.arrays
+        shape = self.mean_delta.shape
+        counts, violated = (
+            np.frombuffer(zlib.decompress(data), self.dtype).astype(np.uint32)
+            for data in (self.counts, self.violated)
         )
-        return StateCounts(
-            *(array if array.dtype.kind == "f" else array.astype(np.uint32) for array in arrays)
-        )
+        states = len(channel_states.NAMES)
+        counts, violated = counts.reshape(*shape, states), violated.reshape(shape)
+        return StateCounts(counts, violated, self.mean_delta)
 
 
 def figures_of(reader: RunReader, threshold: float) -> Figures:
@@ -388,19 +453,25 @@ def figures_of(reader: RunReader, threshold: float) -> Figures:
 def _count(reader: RunReader, threshold: float) -> _Kept:
     tallies, run = tallies_of(reader), reader.run
     all_rows = tallies.summary.rows
-    counts = np.zeros((*all_rows.shape, len(channel_states.NAMES)), np.uint32)
-    violated = np.zeros(all_rows.shape, np.uint32)
+    widths = np.array([run.variables[layer.main].channels for layer in run.layers], np.int64)
+    dtype = np.min_scalar_type(widths.max(initial=0))
+    counts = np.zeros((*all_rows.shape, len(channel_states.NAMES)), dtype)
+    violated = np.zeros(all_rows.shape, dtype)
     mean_delta = np.full(all_rows.shape, np.nan, np.float32)
 
-    def fill(layer: int) -> None:
-        recorded = all_rows[layer] >= 0
-        own = tallies.layers[layer].counts(threshold).at(all_rows[layer, recorded])
-        channels = run.variables[run.layers[layer].main].channels
-        counts[layer, ~recorded, channel_states.NO_DATA] = channels
-        for array, values in zip((counts, violated, mean_delta), own, strict=True):
-            array[layer, recorded] = values
+    def fill(own: _LayerTally) -> None:
+        # The records of a tally are the same for all of its layers.
+        rows = all_rows[own.layers[0]]
+        recorded = np.flatnonzero(rows >= 0)
+        counts[own.layers, :, channel_states.NO_DATA] = widths[own.layers, None]
+        by_variable = own.tally.counts(threshold)
+        for array, values in zip((counts, violated, mean_delta), by_variable, strict=True):
+            if len(recorded) == len(rows) == values.shape[1]:
+                array[own.layers] = values[own.variables]
+            else:
+                array[np.ix_(own.layers, recorded)] = values[np.ix_(own.variables, rows[recorded])]
 
-    list(in_threads(fill, range(len(run.layers))))
-    arrays = (smallest(counts), smallest(violated), mean_delta)
-    packed = [(zlib.compress(array.tobytes(), 1), array.dtype, array.shape) for array in arrays]
-    return _Kept(packed, tallies.notes)
+    list(in_threads(fill, tallies.tallies))
+    mean_delta.setflags(write=False)
+    deflated, deflated_violated = (zlib.compress(own.tobytes(), 1) for own in (counts, violated))
+    return _Kept(deflated, deflated_violated, dtype, mean_delta, tallies.notes)

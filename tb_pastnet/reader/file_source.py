@@ -15,12 +15,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from tb_pastnet.errors import UnreadableLog
 from tb_pastnet.format.events import Event, Metadata, Value, read_events
 from tb_pastnet.format.folder import find_runs
-from tb_pastnet.format.frames import Rest
+from tb_pastnet.format.frames import Rest, read_again
 from tb_pastnet.format.tags import PLUGIN
 from tb_pastnet.reader.isolation import attempt
 from tb_pastnet.reader.local_log import LocalLog
@@ -37,17 +37,29 @@ from tb_pastnet.reader.series_source import (
 )
 
 _BUFFER = 1 << 20
+_APART = 1 << 14
 _DATA_CLASS_TENSOR = 2
 _TENSORS = ("tensor", "histo", None)  # the fields that TensorBoard turns into a tensor
 
 
 class StoredValue(NamedTuple):
-    """The location of a value: the file of the run, its frame's offset, its event's times."""
+    """The location of a value: the file of the run, its frame's offset, its event's times.
+
+    The frame is recognised by the length and the checksum of its payload. The bytes of the value
+    begin at a position there, -1 if it isn't bytes.
+    """
 
     file: int
     offset: int
     step: int
     wall_time: float
+    length: int
+    checksum: int
+    begin: int
+    size: int
+
+
+_COLUMNS = "lqqdqQqq"  # of a series: the types of arrays
 
 
 class FileSeries:
@@ -56,10 +68,8 @@ class FileSeries:
     def __init__(self, metadata: Metadata) -> None:
         self.content = metadata.content
         self._ours = metadata.plugin == PLUGIN and metadata.data_class == _DATA_CLASS_TENSOR
-        self._files = array("l")
-        self._offsets = array("q")
-        self._steps = array("q")
-        self._walls = array("d")
+        self._columns: list[array[Any]] = [array(code) for code in _COLUMNS]
+        self._steps, self._walls = self._columns[2:4]
 
     @property
     def ours(self) -> bool:
@@ -76,17 +86,25 @@ class FileSeries:
         if not self._ours:
             return
         count = count_standing(self._steps, event.step)
-        for column in (self._files, self._offsets, self._steps, self._walls):
-            del column[count:]
+        if count < len(self._steps):
+            for column in self._columns:
+                del column[count:]
         if value.proto.WhichOneof("value") in _TENSORS:
-            self._files.append(file)
-            self._offsets.append(event.offset)
-            self._steps.append(event.step)
-            self._walls.append(event.wall_time)
+            stored = _stored(file, event, value.data)
+            for column, number in zip(self._columns, stored, strict=True):
+                column.append(number)
 
     def __iter__(self) -> Iterator[StoredValue]:
         """The locations of its values, oldest first."""
-        return map(StoredValue, self._files, self._offsets, self._steps, self._walls)
+        return map(StoredValue, *self._columns)
+
+
+def _stored(file: int, event: Event, data: bytes | None) -> StoredValue:
+    offset, payload, checksum = event.frame
+    # Equal bytes at another place are as good.
+    begin = -1 if data is None else payload.find(data)
+    place = len(payload), checksum, begin, len(data or b"")
+    return StoredValue(file, offset, event.step, event.wall_time, *place)
 
 
 class Scan(NamedTuple):
@@ -125,13 +143,18 @@ def _add(by_tag: dict[str, FileSeries], file: int, event: Event) -> None:
         series.add(file, event, value)
 
 
-def read(files: Sequence[Path], tag: str, values: Iterable[StoredValue]) -> Iterator[bytes | None]:
-    """The bytes of values of a series, by location; None for one that isn't bytes."""
-    for number, group in groupby(values, lambda value: value.file):
+def read(
+    files: Sequence[Path], wanted: Sequence[tuple[StoredValue, str]]
+) -> Iterator[tuple[StoredValue, str, bytes | None]]:
+    """Values and their tags, with their bytes, or None for those that aren't bytes.
+
+    They are ordered: each file is read from front to back.
+    """
+    for number, group in groupby(wanted, lambda each: each[0].file):
+        values = list(group)
         try:
-            with files[number].open("rb") as stream:
-                for value in group:
-                    yield _data(stream, tag, value)
+            with files[number].open("rb", buffering=_buffer(values)) as stream:
+                yield from _read_file(stream, values)
         except (OSError, EOFError) as error:
             raise UnreadableLog(
                 f"Could not read {str(files[number])!r}: expected the file that was found when "
@@ -139,14 +162,21 @@ def read(files: Sequence[Path], tag: str, values: Iterable[StoredValue]) -> Iter
             ) from error
 
 
-def _data(stream: BinaryIO, tag: str, stored: StoredValue) -> bytes | None:
-    event = next(read_events(stream, stored.offset), None)
-    if isinstance(event, Event) and event.step == stored.step:
-        for value in reversed(event.values):
-            if value.tag == tag:
-                data: bytes | None = value.data
-                return data
-    raise EOFError(f"another one, without step {stored.step} at byte {stored.offset}")
+def _buffer(values: Sequence[tuple[StoredValue, str]]) -> int:
+    """How many bytes are read at once: few if the values are far apart."""
+    span = values[-1][0].offset - values[0][0].offset
+    return _BUFFER if span < _APART * len(values) else _APART
+
+
+def _read_file(
+    stream: BinaryIO, values: Sequence[tuple[StoredValue, str]]
+) -> Iterator[tuple[StoredValue, str, bytes | None]]:
+    for stored, tag in values:
+        payload = read_again(stream, stored.offset, stored.length, stored.checksum)
+        if payload is None:
+            raise EOFError(f"another one, without step {stored.step} at byte {stored.offset}")
+        begin = stored.begin
+        yield stored, tag, payload[begin : begin + stored.size] if begin >= 0 else None
 
 
 class FileSource(SeriesSource):
@@ -208,11 +238,10 @@ class FileSource(SeriesSource):
         readings: Readings = {}
         for run in set(runs) & self._scans.keys():
             series = self._scans[run].series
-            for tag in set(tags) & series.keys():
-                stored = list(series[tag])
-                values = read(self._files[run], tag, stored)
-                readings[run, tag] = [
-                    StoredMessage(value.step, value.wall_time, data)
-                    for value, data in zip(stored, values, strict=True)
-                ]
+            chosen = set(tags) & series.keys()
+            readings |= {(run, tag): [] for tag in chosen}
+            # The events of a series are in the order of the files.
+            wanted = sorted((value, tag) for tag in chosen for value in series[tag])
+            for value, tag, data in read(self._files[run], wanted):
+                readings[run, tag].append(StoredMessage(value.step, value.wall_time, data))
         return readings, []

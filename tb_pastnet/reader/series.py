@@ -15,12 +15,12 @@ from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.quantize import Codes
 from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
-from tb_pastnet.format.block import Block, OpenBlock, open_block, restore
+from tb_pastnet.format.block import Block, Heads, OpenBlock, open_block, restore
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import variable_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of
-from tb_pastnet.reader.cells import CellBudget, claimed_cells
+from tb_pastnet.reader.cells import CellBudget
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
@@ -35,8 +35,11 @@ MOST_CELLS = 1 << 23
 MOST_RECORDS = 1 << 18
 """Records of one series in memory, however few channels it has."""
 
-_TOGETHER = 1 << 22
-_WIDE = 256
+TOGETHER = 1 << 22
+"""Records times channels that are restored together."""
+
+WIDE = 256
+"""Channels from which on a few blocks at once, in threads, take less time than one by one."""
 
 _Held = tuple[Block, Flags]
 """Records, and in which of them a mask changed."""
@@ -74,6 +77,20 @@ class RecordSeries:
 
 
 @dataclass(frozen=True, eq=False)
+class OpenedPart:
+    """The part of a variable's records in one lineage, whose blocks can be read once."""
+
+    part: SeriesPart
+    messages: Sequence[StoredMessage]  # within the budget
+    cells: int  # that these claim to hold
+    is_withheld: bool  # TensorBoard could not return it
+    most_cells: int  # in memory
+    blocks: Iterable[OpenBlock]
+    lost: Notes  # what could not be read, complete once the blocks are read
+    noted: Notes  # the same of what is readable, and isn't used
+
+
+@dataclass(frozen=True, eq=False)
 class _Part:
     """The part of a variable's records in one lineage."""
 
@@ -101,34 +118,60 @@ def make_series(
     could not return; `sampled` means that only a part of the events was read. Statistics that
     aren't among `rows` may come back as NaN.
     """
-    budget = budget or CellBudget()
+    opened = open_parts(parts, readings, channels, budget or CellBudget(), withheld, rows)
+    joined = [join_blocks(restored(own.blocks), channels, own.most_cells) for own in opened]
+    return join_parts(opened, joined, channels, sampled)
+
+
+def open_parts(
+    parts: Sequence[SeriesPart],
+    readings: Mapping[SeriesName, Sequence[StoredMessage]],
+    channels: int,
+    budget: CellBudget,
+    withheld: Sequence[SeriesName],
+    rows: Rows,
+    heads: Heads | None = None,
+) -> list[OpenedPart]:
+    """The parts of a variable; their blocks are opened as they are read. See `make_series`."""
     within = [budget.within(readings.get((part.tb_run, part.tag), ())) for part in parts]
-    claims = [claimed_cells(messages) for messages, _ in within]
     # All lineages together.
-    most = min(MOST_CELLS / max(sum(claims), 1), 1)
+    most = min(MOST_CELLS / max(sum(cells for _, _, cells in within), 1), 1)
     axes = list(map(_axis, parts))
     latest = next(filter(None, reversed(axes)), None)
-    decoded = [
-        _decode(
-            part,
-            messages,
-            channels,
-            withheld,
-            rows,
-            beyond=beyond,
-            most_cells=int(most * claim) if most < 1 else MOST_CELLS,
-            reshaped=axis not in (None, latest),
-        )
-        for part, axis, (messages, beyond), claim in zip(parts, axes, within, claims, strict=True)
-    ]
+    opened = []
+    for part, axis, (messages, beyond, cells) in zip(parts, axes, within, strict=True):
+        lost: Notes = Counter({notes.IN_PART: beyond} if beyond else {})
+        noted: Notes = Counter()
+        lineage = part.lineage.name.lineage if part.lineage else 0
+        opening = partial(open_block, rows=rows, heads=heads)
+        wide = channels >= WIDE
+        blocks = decode_all(messages, opening, part.tag, lineage, lost, at_once=wide)
+        fitting = _of_width(blocks, None if axis not in (None, latest) else channels, noted)
+        if part.lineage is None:
+            fitting = _as_written(fitting)
+        most_cells = int(most * cells) if most < 1 else MOST_CELLS
+        gone = (part.tb_run, part.tag) in withheld
+        opened.append(OpenedPart(part, messages, cells, gone, most_cells, fitting, lost, noted))
+    return opened
+
+
+def join_parts(
+    opened: Sequence[OpenedPart],
+    joined: Sequence[tuple[Block, int]],
+    channels: int,
+    sampled: bool,
+) -> RecordSeries:
+    """Joins the records of all parts, each with the number of those that were left out."""
+    parts = [_closed(own, *records) for own, records in zip(opened, joined, strict=True)]
+    lineages = [own.part.lineage for own in opened]
     stand = supersede(
-        [part.records.steps for part in decoded],
-        [part.lineage.start if part.lineage else None for part in parts],
+        [part.records.steps for part in parts],
+        [lineage.start if lineage else None for lineage in lineages],
     )
     account = Account()
-    for part, records, keep in zip(parts, decoded, stand, strict=True):
-        account += _account(part.lineage, records, keep, sampled)
-    return _join(decoded, stand, channels, account)
+    for lineage, part, keep in zip(lineages, parts, stand, strict=True):
+        account += _account(lineage, part, keep, sampled)
+    return _join(parts, stand, channels, account)
 
 
 def _axis(part: SeriesPart) -> str | None:
@@ -140,37 +183,16 @@ def _axis(part: SeriesPart) -> str | None:
     return re.sub(r"-\d{1,9}", lambda found: str(int(found[0]) + len(entry.shape)), entry.axis)
 
 
-def _decode(
-    part: SeriesPart,
-    messages: Sequence[StoredMessage],
-    channels: int,
-    withheld: Sequence[SeriesName],
-    rows: Rows,
-    *,
-    beyond: int,
-    most_cells: int,
-    reshaped: bool,
-) -> _Part:
-    """Decodes the messages of a lineage; `beyond` is how many records are over the budget."""
-    lost: Notes = Counter({notes.IN_PART: beyond} if beyond else {})
-    noted: Notes = Counter()
-    lineage = part.lineage.name.lineage if part.lineage else 0
-    opened = partial(open_block, rows=rows)
-    wide = channels >= _WIDE
-    blocks = decode_all(messages, opened, part.tag, lineage, lost, at_once=wide)
-    fitting = _of_width(blocks, None if reshaped else channels, noted)
-    if part.lineage is None:
-        fitting = iter(_as_written(fitting))
-    records, left_out = join_blocks(restored(fitting), channels, most_cells)
-    if part.lineage is not None:
+def _closed(opened: OpenedPart, records: Block, left_out: int) -> _Part:
+    """A part whose blocks are read."""
+    if opened.part.lineage is not None:
         records = choose(records, once(records.sequence, records.steps))
-    if (part.tb_run, part.tag) in withheld:
-        lost[notes.WITHHELD] += 1
+    lost = opened.lost + Counter({notes.WITHHELD: 1} if opened.is_withheld else {})
     damaged = lost.total()
     if left_out:
         lost[notes.SAMPLED] += left_out
-    walls, rates = _clock(part, messages, records)
-    return _Part(records, walls, rates, damaged, left_out, lost + noted)
+    walls, rates = _clock(opened.part, opened.messages, records)
+    return _Part(records, walls, rates, damaged, left_out, lost + opened.noted)
 
 
 def _of_width(
@@ -189,7 +211,7 @@ def _of_width(
             noted[notes.RESHAPED] += len(block.steps)
 
 
-def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
+def _as_written(blocks: Iterable[OpenBlock]) -> Iterator[OpenBlock]:
     """A user's own writer: a block that goes back replaces what was written from there on.
 
     Sources do this by the steps of events (`standing`); a crafted block may hold others.
@@ -199,7 +221,7 @@ def _as_written(blocks: Iterable[OpenBlock]) -> list[OpenBlock]:
         while stand and stand[-1].steps[-1] >= block.steps[0]:
             stand.pop()
         stand.append(block)
-    return stand
+    yield from stand
 
 
 def _clock(
@@ -269,7 +291,7 @@ def restored(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
         goes_on = not group or bool(
             group[-1].sequence[-1] < block.sequence[0] and group[-1].steps[-1] < block.steps[0]
         )
-        if group and (cells + more > _TOGETHER or not goes_on):
+        if group and (cells + more > TOGETHER or not goes_on):
             yield restore(group)
             group, cells = [], 0
         group.append(block)

@@ -7,6 +7,7 @@ weights the kept mask holds at zero.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,17 +19,19 @@ from tb_pastnet.core.quantize import ZERO, Codes, dequantize
 from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, KEPT
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.layout import ROWS
-from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Floats, Integers
+from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Flags, Floats, Integers
 from tb_pastnet.reader.layer_events import Event
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.threads import in_threads
+from tb_pastnet.reader.wide_series import WideSeries
 
 KERNEL = "kernel"
 """The role of weights that may be pruned."""
 STATISTIC = "statistic"
 """The role of what no gradient trains: a BatchNorm's moving mean, a buffer."""
 _SLAB = 1 << 21
+_ALL_BITS = np.full((1, 1), 0xFF, np.uint8)
 
 AUDITED_ROWS = tuple(row for row in ROWS if row not in (CHANGED, DELTA_MAX))
 """The statistics that states are made from; if the writer didn't audit, marks need the rest."""
@@ -109,25 +112,11 @@ def make_state_series(
     pruning held weights there isn't a violation. None: the writer audited held weights itself, so
     none are marked.
     """
-    calm = np.uint8(0xFF) if commanded is None else _calm(series, commanded)
-    _, records, channels = series.codes.shape
-    state = np.empty((records, channels), np.uint8)
-    delta = np.empty((records, channels), np.int16)
-
-    def slab(part: slice) -> tuple[Floats, Floats]:
-        codes = series.codes[:, :, part]
-        delta[:, part] = channel_states.relative_delta(codes)
-        state[:, part] = calm & channel_states.states_before_quiet(
-            codes,
-            series.steps,
-            series.past_steps,
-            measured=channel_states.seen(codes) if variable.role == KERNEL else None,
-            audited=commanded is None,
-            follows=variable.follows,
-        )
-        return pruned_weights(codes, variable.elements)
-
-    counts = list(in_threads(slab, slabs(records, channels)))
+    calm = _ALL_BITS if commanded is None else _calm(series, commanded)
+    is_kernel = np.full(series.codes.shape[2], variable.role == KERNEL)
+    follows = np.full(len(is_kernel), variable.follows)
+    state, delta = _before_quiet(series, is_kernel, follows, calm, audited=commanded is None)
+    pruned, partial = _pruned(series.codes, variable.elements)
     return StateSeries(
         series.steps,
         series.past_steps,
@@ -136,11 +125,79 @@ def make_state_series(
         state,
         delta,
         NO_MARKS if commanded is None else find_marks(state, series),
-        sum((pruned for pruned, _ in counts), np.zeros(records)),
-        sum((partial for _, partial in counts), np.zeros(records)),
+        pruned,
+        partial,
         series.account,
         series.notes,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class WideStates:
+    """States of variables whose channels are side by side; arrays as in `StateSeries`."""
+
+    before_quiet: channel_states.States
+    delta: Codes
+    pruned: Floats  # (variables, records)
+    partial: Floats  # (variables, records)
+    marks: tuple[Marks, ...]  # of each variable
+
+
+def make_wide_states(
+    wide: WideSeries,
+    variables: Sequence[VariableEntry],
+    commanded: Sequence[Integers | None],
+) -> WideStates:
+    """The states of several variables; see `make_state_series`."""
+    series, widths = wide.records, np.diff(wide.edges)
+    is_kernel = np.repeat([variable.role == KERNEL for variable in variables], widths)
+    follows = np.repeat([variable.follows for variable in variables], widths)
+    known = [steps for steps in commanded if steps is not None]
+    calm = _ALL_BITS
+    if known:
+        calm = np.repeat(np.hstack([_calm(series, steps) for steps in known]), widths, axis=1)
+    state, delta = _before_quiet(series, is_kernel, follows, calm, audited=not known)
+    pruned, partial = np.zeros((2, len(variables), len(series.steps)))
+    marks = [NO_MARKS] * len(variables)
+    is_partial = bool((series.codes[KEPT] != 0).any())
+    for number, variable in enumerate(variables):
+        own = slice(*wide.edges[number : number + 2].tolist())
+        if is_partial:
+            pruned[number], partial[number] = _pruned(series.codes[:, :, own], variable.elements)
+        if known:
+            marks[number] = find_marks(state[:, own], wide.of(number))
+    return WideStates(state, delta, pruned, partial, tuple(marks))
+
+
+def _before_quiet(
+    series: RecordSeries,
+    is_kernel: Flags,
+    follows: Flags,
+    calm: npt.NDArray[np.uint8],
+    *,
+    audited: bool,
+) -> tuple[channel_states.States, Codes]:
+    """The states before any is quiet, and the relative deltas; flags are (channels,)."""
+    _, records, channels = series.codes.shape
+    state = np.empty((records, channels), np.uint8)
+    delta = np.empty((records, channels), np.int16)
+
+    def slab(part: slice) -> None:
+        codes = series.codes[:, :, part]
+        delta[:, part] = channel_states.relative_delta(codes)
+        kernels = is_kernel[part]
+        own_calm = calm if calm.shape[1] == 1 else calm[:, part]
+        state[:, part] = own_calm & channel_states.states_before_quiet(
+            codes,
+            series.steps,
+            series.past_steps,
+            measured=channel_states.seen(codes) & kernels if kernels.any() else None,
+            audited=audited,
+            follows=follows[part],
+        )
+
+    list(in_threads(slab, slabs(records, channels)))
+    return state, delta
 
 
 def _calm(series: RecordSeries, commanded: Integers) -> npt.NDArray[np.uint8]:
@@ -175,6 +232,18 @@ def find_marks(state: channel_states.States, series: RecordSeries) -> Marks:
         dequantize(largest),
         series.notes,
     )
+
+
+def _pruned(codes: Codes, elements: int) -> tuple[Floats, Floats]:
+    """`pruned_weights` of any number of channels."""
+
+    def slab(part: slice) -> tuple[Floats, Floats]:
+        return pruned_weights(codes[:, :, part], elements)
+
+    _, records, channels = codes.shape
+    counts = list(in_threads(slab, slabs(records, channels)))
+    pruned: Floats = sum((own for own, _ in counts), np.zeros(records))
+    return pruned, sum((own for _, own in counts), np.zeros(records))
 
 
 def pruned_weights(codes: Codes, elements: int) -> tuple[Floats, Floats]:

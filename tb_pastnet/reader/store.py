@@ -14,6 +14,7 @@ import numpy as np
 from tensorboard.data import provider as tb_provider
 
 from tb_pastnet.core import channel_states
+from tb_pastnet.core.account import Account
 from tb_pastnet.core.checks import check_threshold
 from tb_pastnet.format.budget import CELLS
 from tb_pastnet.format.layout import ROWS, Rows
@@ -30,9 +31,10 @@ from tb_pastnet.reader.mask_changes import ALL_THROUGH
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series import MOST_CELLS, RecordSeries, make_series
+from tb_pastnet.reader.series import MOST_CELLS, WIDE, RecordSeries, make_series
 from tb_pastnet.reader.series_source import (
     ALL,
+    Reading,
     RequestContext,
     RunDeleted,
     SeriesSource,
@@ -44,11 +46,14 @@ from tb_pastnet.reader.state_series import (
     NO_MARKS,
     Marks,
     StateSeries,
+    WideStates,
     make_state_series,
+    make_wide_states,
 )
 from tb_pastnet.reader.tensorboard_source import TensorBoardSource
 from tb_pastnet.reader.threads import Progress, Value, in_threads, unseen
 from tb_pastnet.reader.violation_list import MOST, Violation, join_violations, mark
+from tb_pastnet.reader.wide_series import VariableToRead, WideSeries, make_wide_series
 
 CEILING = 1 << 30
 """Bytes of decoded records and of answers that are kept for later requests: the tallies of 20 runs
@@ -235,6 +240,22 @@ class RunReader:
             sampled=most < ALL,
         )
 
+    @reading
+    def accounts(self, rows: Rows = ROWS) -> dict[str, Account]:
+        """What became of the records of each variable. Reads all of them.
+
+        With `MASK_ROWS`, if it is known that every message can be decoded, it takes less time.
+        """
+        names = list(self.run.variables)
+
+        def own(wide: WideSeries) -> dict[str, Account]:
+            return dict.fromkeys(wide.variables, wide.records.account)
+
+        accounts: dict[str, Account] = {}
+        for group in self.each_wide(names, own, rows):
+            accounts |= group
+        return {name: accounts[name] for name in names}
+
     def series(self, variable: str) -> RecordSeries:
         """The records of one variable."""
         return self.kept(("series", variable), lambda: self._read_one(variable, ROWS), large=True)
@@ -254,6 +275,12 @@ class RunReader:
         """State and relative delta in a variable's records, without events."""
         described, commanded = self.run.variables[variable], self.masks.commanded(variable)
         return make_state_series(records, described, commanded)
+
+    def wide_states(self, series: WideSeries) -> WideStates:
+        """State and relative delta in the records of variables side by side."""
+        variables = [self.run.variables[name] for name in series.variables]
+        commanded = [self.masks.commanded(name) for name in series.variables]
+        return make_wide_states(series, variables, commanded)
 
     def states(self, variable: str, threshold: float) -> channel_states.States:
         """The states of a variable with the marks of the audit, uint8 (records, channels)."""
@@ -279,9 +306,43 @@ class RunReader:
         def read(group: Sequence[str]) -> list[Value]:
             return self._read(group, make, rows)
 
+        yield from self._grouped(variables, read)
+
+    def each_wide(
+        self,
+        variables: Sequence[str],
+        make: Callable[[WideSeries], Value],
+        rows: Rows = ROWS,
+    ) -> Iterator[Value]:
+        """Makes something from the records of many variables, of several of them at once."""
+
+        def read(group: Sequence[str]) -> list[Value]:
+            reading, sampled = self._reading(group)
+            each = (
+                VariableToRead(
+                    name,
+                    self.run.parts[name],
+                    self.run.variables[name].channels,
+                    self._budget(name),
+                )
+                for name in group
+            )
+            readings, withheld = reading
+            wide = make_wide_series(each, readings, withheld=withheld, sampled=sampled, rows=rows)
+            return [make(series) for series in wide]
+
+        yield from self._grouped(variables, read)
+
+    def _grouped(
+        self, variables: Sequence[str], read: Callable[[Sequence[str]], list[Value]]
+    ) -> Iterator[Value]:
+        """What is made of groups of variables; a few groups at once if they are wide."""
         groups = list(grouped(variables, self._cells, CELLS_A_CALL))
+        channels = sum(self.run.variables[name].channels for name in variables)
+        # With many small blocks threads would mostly wait for each other.
+        each = in_threads if channels >= WIDE * len(variables) else map
         text = f"Reading {self.run.name}"
-        for results in self.store.progress(in_threads(read, groups), text, len(groups)):
+        for results in self.store.progress(each(read, groups), text, len(groups)):
             yield from results
 
     @reading
@@ -311,6 +372,23 @@ class RunReader:
         self, variables: Sequence[str], make: Callable[[str, RecordSeries], Value], rows: Rows
     ) -> list[Value]:
         """Reads variables in one call; the records of one at a time are in memory."""
+        reading, sampled = self._reading(variables)
+
+        def series(variable: str) -> RecordSeries:
+            return make_series(
+                self.run.parts[variable],
+                reading[0],
+                self.run.variables[variable].channels,
+                budget=self._budget(variable),
+                withheld=reading[1],
+                sampled=sampled,
+                rows=rows,
+            )
+
+        return [make(variable, series(variable)) for variable in variables]
+
+    def _reading(self, variables: Sequence[str]) -> tuple[Reading, bool]:
+        """Reads the messages of variables in one call; also returns whether only a part is read."""
         run = self.run
         parts = [part for variable in variables for part in run.parts[variable]]
         widths = [run.variables[name].channels for name in variables]
@@ -325,19 +403,7 @@ class RunReader:
         }
         if self.store.source.deleted(self.context, listed, reading):
             raise RunDeleted(run.name)
-
-        def series(variable: str) -> RecordSeries:
-            return make_series(
-                run.parts[variable],
-                reading[0],
-                run.variables[variable].channels,
-                budget=self._budget(variable),
-                withheld=reading[1],
-                sampled=most < ALL,
-                rows=rows,
-            )
-
-        return [make(variable, series(variable)) for variable in variables]
+        return reading, most < ALL
 
     @cached_property
     def _all_channels(self) -> int:

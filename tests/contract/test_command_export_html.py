@@ -15,6 +15,7 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 import tb_pastnet as pastnet
+from tb_pastnet.cli import html_file
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.serve.http.answers import NotModified
 from tb_pastnet.serve.http.parameters import Query
@@ -164,3 +165,15 @@ def test_it_is_there_complete_or_not_at_all(
     done = command("export", logdir, tmp_path / "all.html", "--format", "html")
     assert (done.code, [*tmp_path.iterdir()]) == (2, [])
     assert "got No space left on device" in done.error
+
+
+def test_a_channel_costs_all_records_that_are_read_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tb_pastnet.reader.series.MOST_CELLS", 8 * 12)  # leaves out records
+    files.write_run(tmp_path, "a", range(1, 41), layers={"conv1": 8})
+    run = pastnet.read(tmp_path).runs["a"]
+    shown = run.layers["conv1"].account.shown
+    assert shown < 40
+    ((_, _, channels, cells),) = html_file._asked(run, 1e-4).mains
+    assert (channels, cells) == (8, 8 * 40)

@@ -36,10 +36,10 @@ def listed(content: bytes) -> None:
     raise OverflowError("int too large")
 
 
-def tallied(state: np.ndarray, delta: np.ndarray) -> Tally:
+def tallied(state: np.ndarray, *more: Any, **options: Any) -> Tally:
     if len(state) == 2:
         raise OverflowError("int too large")
-    return make_tally(state, delta)
+    return make_tally(state, *more, **options)
 
 
 STAGES = {

@@ -65,7 +65,7 @@ def directly(told: np.ndarray, delta: np.ndarray, threshold: float) -> tuple[np.
 @examples(8)
 def test_a_tally_counts_what_the_records_say(run, threshold):
     told, delta = run
-    row = make_tally(told, delta).counts(threshold)
+    row = make_tally(told, delta).counts(threshold).at(0)
     counts, violated, mean = directly(told, delta, threshold)
     np.testing.assert_array_equal(row.counts, counts)
     np.testing.assert_array_equal(row.violated, violated)

@@ -269,7 +269,8 @@ def test_places_tell_the_record_of_each_layer_at_each_step() -> None:
         list(range(32)),
         [-1] * 16 + list(range(16)),
     ]
-    assert [tally.records for tally in tallies_of(reader).layers] == [32, 16]
+    tallies = {own.layers.tolist()[0]: own.tally.records for own in tallies_of(reader).tallies}
+    assert tallies == {0: 32, 1: 16}
 
 
 def test_every_variable_is_read_once(provider: MemoryProvider) -> None:
@@ -291,14 +292,14 @@ def test_what_was_withheld_is_asked_for_again(provider: MemoryProvider) -> None:
     provider.broken = set()
     whole = summary_of(store.reader(CALLER, run))
     assert not whole.notes
-    tally = tallies_of(store.reader(CALLER, run)).layers[3]
-    assert tally.counts(1e-4).counts[:, 1].sum() > 0
+    assert figures_of(store.reader(CALLER, run), 1e-4).states.counts[3, :, 1].sum() > 0
 
 
 def test_the_size_of_tallies_is_what_they_hold(provider: MemoryProvider) -> None:
     store = Store(provider, fresh_for=0)
     found = tallies_of(store.reader(CALLER, store.catalog(CALLER).runs["a"]))
-    held = sum(len(one.packed) + len(one.still) for one in found.layers)
+    records, channels = len(found.summary.steps), sum(TWELVE.values())
+    held = 2 * 2 * records * channels + 9 * records * len(TWELVE)  # limits, deltas; counts
     assert held < found.size < 2 * held + 4096 * len(TWELVE)
     assert store.large.held >= found.size > store.small.held
 

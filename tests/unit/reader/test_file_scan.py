@@ -21,20 +21,24 @@ def write(path: Path, *events: bytes) -> Path:
     return path
 
 
+def bytes_of(paths: list[Path], places: list[StoredValue]) -> list[bytes | None]:
+    return [data for _, _, data in read(paths, [(place, "t") for place in places])]
+
+
 def test_places_are_those_of_the_frames(tmp_path: Path) -> None:
     one = write(tmp_path / "1", *(files.event("t", step, b"abc") for step in (1, 2)))
     two = write(tmp_path / "2", files.event("t", 3, b"abc", wall_time=4.5))
     found, begun, unopened = scan([one, two])
     assert (list(found), begun, unopened) == (["t"], True, 0)
     places = list(found["t"])
-    assert places == [
-        StoredValue(0, 0, 1, files.CREATED),
-        StoredValue(0, SIZE, 2, files.CREATED),
-        StoredValue(1, 0, 3, 4.5),
+    assert [place[:4] for place in places] == [
+        (0, 0, 1, files.CREATED),
+        (0, SIZE, 2, files.CREATED),
+        (1, 0, 3, 4.5),
     ]
     assert found["t"].version[:2] == (3, repr(float(files.CREATED)))
-    assert list(read([one, two], "t", places)) == [b"abc"] * 3
-    assert list(read([one, two], "t", places[1:2])) == [b"abc"]
+    assert bytes_of([one, two], places) == [b"abc"] * 3
+    assert bytes_of([one, two], places[1:2]) == [b"abc"]
 
 
 def test_a_step_that_doesnt_grow_replaces_what_was_there(tmp_path: Path) -> None:
@@ -72,7 +76,7 @@ def test_values_of_another_kind_are_left_out_and_replace_all_the_same(tmp_path: 
     )
     places = list(scan([path]).series["t"])
     assert [place.step for place in places] == [1, 2, 4, 5]
-    assert list(read([path], "t", places)) == [b"a", b"a", None, None]
+    assert bytes_of([path], places) == [b"a", b"a", None, None]
 
 
 def test_of_two_values_of_one_tag_in_an_event_the_last_counts(tmp_path: Path) -> None:
@@ -80,7 +84,7 @@ def test_of_two_values_of_one_tag_in_an_event_the_last_counts(tmp_path: Path) ->
     event.MergeFromString(files.event("t", 1, b"b"))
     path = write(tmp_path / "1", event.SerializeToString())
     places = list(scan([path]).series["t"])
-    assert list(read([path], "t", places)) == [b"b"]
+    assert bytes_of([path], places) == [b"b"]
 
 
 def test_a_run_without_an_event_has_not_begun(tmp_path: Path) -> None:
@@ -120,7 +124,25 @@ def test_a_file_that_changed_since_is_an_error(tmp_path: Path, change, got) -> N
     with pytest.raises(
         UnreadableLog, match=f"Could not read .*/1': expected the file .* got {got}"
     ):
-        list(read([path], "t", places))
+        bytes_of([path], places)
+
+
+@pytest.mark.parametrize("apart", [0, 40_000])
+def test_values_of_several_tags_are_read_in_the_order_of_the_file(
+    tmp_path: Path, apart: int
+) -> None:
+    events = [
+        files.event(tag, step, f"{tag}{step}".encode() + bytes(apart))
+        for step in range(1, 40)
+        for tag in "tu"
+    ]
+    path = write(tmp_path / "1", *events)
+    series = scan([path]).series
+    wanted = sorted((place, tag) for tag in "ut" for place in series[tag])
+    found = [(value.step, tag, data) for value, tag, data in read([path], wanted)]
+    assert found == [
+        (step, tag, f"{tag}{step}".encode() + bytes(apart)) for step in range(1, 40) for tag in "tu"
+    ]
 
 
 def test_what_is_appended_since_changes_nothing(tmp_path: Path) -> None:
@@ -128,4 +150,4 @@ def test_what_is_appended_since_changes_nothing(tmp_path: Path) -> None:
     places = list(scan([path]).series["t"])
     with path.open("ab") as stream:
         stream.write(files.frame(files.event("t", 2, b"abc")) + b"torn")
-    assert list(read([path], "t", places)) == [b"abc"]
+    assert bytes_of([path], places) == [b"abc"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.quantize import INFINITE, NAN, ZERO, quantize
@@ -25,7 +26,7 @@ def row_of(
         np.tile(np.array(one, kind), (records, 1))
         for one, kind in ((told, np.uint8), (delta, np.int16))
     )
-    return make_tally(states_, deltas).counts(threshold)
+    return make_tally(states_, deltas).counts(threshold).at(0)
 
 
 def test_channels_are_counted_by_state_and_by_mark() -> None:
@@ -42,7 +43,7 @@ def test_they_become_quiet_record_by_record() -> None:
     for loud in (quantize(1e-3), INFINITE, NAN):
         deltas = np.full((8, 1), delta, np.int16)
         deltas[6] = loud
-        row = make_tally(np.full((8, 1), M, np.uint8), deltas).counts(5e-5)
+        row = make_tally(np.full((8, 1), M, np.uint8), deltas).counts(5e-5).at(0)
         assert row.counts.argmax(axis=1).tolist() == [M] * 4 + [S] * 2 + [M] * 2
 
 
@@ -66,11 +67,35 @@ def test_without_a_threshold_none_is_quiet() -> None:
 
 
 def test_no_records_and_no_channels() -> None:
-    nothing = make_tally(np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.int16)).counts(1e-4)
-    assert (nothing.counts.shape, nothing.mean_delta.shape) == ((0, 8), (0,))
-    narrow = make_tally(np.zeros((2, 0), np.uint8), np.zeros((2, 0), np.int16)).counts(1e-4)
-    assert narrow.counts.tolist() == [[0] * 8] * 2
-    assert np.isnan(narrow.mean_delta).all()
+    for pack in (False, True):
+        empty = np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.int16)
+        nothing = make_tally(*empty, pack=pack).counts(1e-4).at(0)
+        assert (nothing.counts.shape, nothing.mean_delta.shape) == ((0, 8), (0,))
+        empty = np.zeros((2, 0), np.uint8), np.zeros((2, 0), np.int16)
+        narrow = make_tally(*empty, pack=pack).counts(1e-4).at(0)
+        assert narrow.counts.tolist() == [[0] * 8] * 2
+        assert np.isnan(narrow.mean_delta).all()
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_variables_side_by_side_have_the_counts_of_each_alone(pack: bool) -> None:
+    widths = [1, 7, 8, 8, 9, 65]
+    rng = np.random.default_rng(3)
+    told = rng.choice([M, M, M, F, P, N, M | VIOLATED], (30, sum(widths))).astype(np.uint8)
+    delta = rng.choice([*range(-260, -190), ZERO, NAN, INFINITE], told.shape).astype(np.int16)
+    times = [1, 0, 2, 1, 1, 3]
+    together = make_tally(told, delta, widths, times, pack=pack)
+    deltas = np.zeros(24, int)
+    ends = np.cumsum(widths)
+    for threshold in (0.0, 1e-4, 2e-4, 1.0):
+        counts = together.counts(threshold)
+        for number, (end, width) in enumerate(zip(ends, widths, strict=True)):
+            own = slice(end - width, end)
+            alone = make_tally(told[:, own], delta[:, own])
+            deltas += times[number] * alone.deltas * (threshold == 0.0)
+            for one, other in zip(counts.at(number), alone.counts(threshold).at(0), strict=True):
+                np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(together.deltas, deltas)
 
 
 def test_the_distribution_is_of_deltas_of_channels_that_train() -> None:
