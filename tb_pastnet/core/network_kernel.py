@@ -98,7 +98,7 @@ def _finish(
 def _sum_places(
     current: Any, past: Any, length: int, stride: int, own: slice, squares: Rows, counts: Counts
 ) -> None:  # pragma: no cover  compiled
-    """Sums words side by side, from each turn to the next, in sums of their own."""
+    """Sums words side by side, from each turn to the next, in a part of all sums."""
     first, second, third = squares[0, own], squares[1, own], squares[2, own]
     largest, changed, nonfinite = counts[0, own], counts[1, own], counts[2, own]
     width = first.shape[0]
@@ -146,9 +146,9 @@ def network(
     """Reduces pieces of weights where they lie, in one call.
 
     `addresses` are of C-contiguous words in this process's memory, which must be valid. `pieces`,
-    `squares` and `counts` are those of a `core.pieces.Plan`, and `copy` the past words of all
-    weights. Where it `measures`, it overwrites the channels of `out`, (VALUE_ROWS, channels of
-    all), that the pieces complete. Where it `replaces`, `copy` becomes the current words. Returns
+    `squares` and `counts` are those of a `core.pieces.PiecePlan`, and `copy` the past words of all
+    weights. If it `measures`, it overwrites the channels of `out`, (VALUE_ROWS, channels of
+    all), that the pieces complete. If it `replaces`, `copy` becomes the current words. Returns
     whether all norms fit into float32.
     """
     fits = True

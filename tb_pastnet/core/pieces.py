@@ -61,7 +61,7 @@ class Piece(NamedTuple):
         return self.turns * self.channels * self.inner
 
 
-class Plan:
+class PiecePlan:
     """How the weights of a network are measured, by `core.network_kernel`.
 
     Attributes:

@@ -33,7 +33,7 @@ class LeafSource(RatedSource):
         processes: int = 1,
     ) -> None:
         self._tree = tree
-        # By number and dtype: the class of such an array, and what else makes it one.
+        # By number and dtype: the class of such an array, and its form.
         self._dense: dict[tuple[int, str], tuple[Any, Any]] = {}
         super().__init__(network, rate, packages, process, processes)
 

@@ -28,7 +28,7 @@ from tb_pastnet.core.memory_layout import (
     united,
 )
 from tb_pastnet.core.parallel import processors, start_helpers, together
-from tb_pastnet.core.pieces import PIECE, Plan
+from tb_pastnet.core.pieces import PIECE, PiecePlan
 from tb_pastnet.core.statistics import VALUE_ROWS
 
 Floats = npt.NDArray[np.floating]
@@ -133,7 +133,7 @@ class NetworkCopies:
         self._locate = locate
         self._kernel = kernel
         self._dtype = dtype
-        self._plan = Plan(axes, processors())
+        self._plan = PiecePlan(axes, processors())
         if len(self._plan.groups) > 1:
             start_helpers()
         sizes = [axis.channels * axis.elements for axis in axes]

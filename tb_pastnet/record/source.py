@@ -206,7 +206,7 @@ class ArraySource(PartedSource):
         return parts
 
     def _locate(self, members: str, dtype: str) -> tuple[list[int], object]:
-        """Where weights measured together have their values, and what keeps these in memory.
+        """The addresses of weights measured together, and what keeps their values in memory.
 
         Args:
             members: the key of these weights in `_together`.

@@ -197,8 +197,8 @@ class Recorder(Recording):
         }
 
     def _see_before(self, optimizer: torch.optim.Optimizer) -> None:
-        # Weights frozen since the last record, as long as they haven't moved. Masks say by
-        # themselves that they have changed.
+        # Weights frozen since the last record, as long as they haven't moved. Observers of
+        # masks hear of changes at once.
         flags = self._flags
         flagged = flags is not None and (
             flags.changed_of(optimizer) if self._steps.stepped else flags.changed
