@@ -33,6 +33,8 @@ SILENT = {
 """What leaves out a cause, or a fact, that it can't read, or is tried in a longer way."""
 ENFORCED = "masks/optimizers.py"
 """What holds weights in each update is no observer: it raises, as all commands do."""
+AROUND = "carried.py:method"
+"""Around the user's own call of `fit`: what Keras calls in there comes from outside."""
 
 
 class Point(NamedTuple):
@@ -148,7 +150,7 @@ def _name(frame: FrameType) -> str | None:
 def _ours_behind(frame: FrameType | None) -> str | None:
     while frame is not None:
         name = _ours(frame.f_code)
-        if name is not None:
+        if name is not None and name != AROUND:
             return name
         frame = frame.f_back
     return None

@@ -56,7 +56,7 @@ AROUND = {
     *("emptied", "unread_run", "run_alone", "runs_alone", "made"),
     *("named", "fresh", "kept", "_put", "cache.py:find", "cache.py:get", "cache.py:get_each"),
     *("file_size", "check.py:_entry"),
-    *("_list", "_walk", "find_runs", "parse_run", "_of_one"),
+    *("_list", "_walk", "find_runs", "parse_run", "_of_one", "__fspath__"),
     *("reader", "_reader"),
 }
 """What makes the empty run, keeps answers that were made, lists files, and holds a run to be read.
