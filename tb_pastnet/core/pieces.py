@@ -77,14 +77,16 @@ class PiecePlan:
         last: list[Piece] = []
         groups: list[list[Piece]] = [[]]
         total = sum(axis.channels * axis.elements for axis in axes)
-        most = total if total < 2 * PIECE else PIECE
+        most, filled = total if total < 2 * PIECE else PIECE, 0
         for piece in self._cut(axes):
             if not piece.turns:
                 last.append(piece)
                 continue
-            if sum(each.size for each in groups[-1]) >= most:
+            if filled >= most:
                 groups.append([])
+                filled = 0
             groups[-1].append(piece)
+            filled += piece.size
         self.groups = [np.array(self._own_sums(group), np.int64) for group in groups if group]
         self.last = np.array(last, np.int64).reshape(-1, len(Piece._fields))
         self.squares = np.empty((3, self._sums))

@@ -26,13 +26,24 @@ def summary_line(
     return f"PastNet: {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
 
 
-def nothing_recorded(logdir: str, steps: int, every: int) -> str:
-    """Explains why a training has no record: it ended before the first was due.
+def nothing_recorded(logdir: str, steps: int, every: int, idle: int = 0) -> str:
+    """Explains why a training has no record: it ended before the first was due, or never began.
+
+    Args:
+        logdir: of the run.
+        steps: that it made.
+        every: the argument.
+        idle: calls of `record` before which no optimizer made a step.
 
     Example:
         >>> nothing_recorded("runs/a", 6, 10)
         'No record in runs/a: the training made 6 steps, but every=10. Use a smaller every=.'
+        >>> nothing_recorded("runs/a", 0, 10, idle=40)
+        'No record in runs/a: record was called 40 times, but no optimizer made a step.'
     """
+    if idle and not steps:
+        times = counted(idle, "time")
+        return f"No record in {logdir}: record was called {times}, but no optimizer made a step."
     return (
         f"No record in {logdir}: the training made {counted(steps, 'step')}, but every={every}. "
         f"Use a smaller every=."

@@ -339,6 +339,22 @@ def test_an_optimizer_for_each_weight_costs_no_more_than_its_weight(masks, tmp_p
     assert looks.count(ModuleCauses) == (16 if masks else 0)  # around each step of its weight
 
 
+def test_a_training_whose_steps_are_all_skipped_says_so(tmp_path, caplog):
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
+    with pastnet.torch.Recorder(tmp_path, model, optimizer, every=1) as recorder:
+        for step in range(1, 5):
+            scaler.scale(model(torch.full((8, 2), 1e3)).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            recorder.record(step)
+    assert caplog.messages == [
+        f"No record in {tmp_path}: record was called 4 times, but no optimizer made a step."
+    ]
+    assert recorder.summary == caplog.messages[0]
+
+
 def test_what_is_frozen_between_the_steps_of_two_optimizers_is_held(tmp_path):
     model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
     first, second = (torch.optim.SGD(layer.parameters(), 0.1) for layer in model)
