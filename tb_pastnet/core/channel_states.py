@@ -164,7 +164,7 @@ def unchanged(
     state: States,
     steps: Integers,
     *,
-    rows: Sequence[bool] = (False,),
+    rows: Sequence[bool] | bool = False,
     edges: Integers | None = None,
 ) -> dict[str, Flags]:
     """Channels that an optimizer could train, and unchanged up to the newest record, by kind.
@@ -175,7 +175,7 @@ def unchanged(
 
     - "stalled": unchanged at the last `STALLED` records or more, over at least half of the steps.
     - "unchanged": others that never changed in 2 records or more, or not at the last `STALLED`.
-    - "rows": those of variables with `rows` that never changed while others did, and then nothing
+    - "rows": those of variables with `rows`, True or False for each, that never changed while others did, and then nothing
       else. A step changes only those rows of an embedding that it looks up.
 
     The channels may be those of several variables: `edges`, int64 (variables + 1,), are the first
@@ -199,7 +199,7 @@ def unchanged(
     unbroken[:, part] = still
     count = np.count_nonzero(unbroken, axis=0)
     never = count == records
-    apart = _apart(never, rows, edges)
+    apart = _apart(never, [rows] if isinstance(rows, bool) else rows, edges)
     since = steps[np.minimum(records - count, records - 1)]
     long = (count >= STALLED) & (2 * (steps[-1] - since) >= steps[-1] - steps[0])
     return {

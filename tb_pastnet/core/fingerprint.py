@@ -63,10 +63,9 @@ def fingerprints(array: Array, axis: ChannelAxis, *, fast: bool = True) -> npt.N
         >>> before == fingerprints(array, explicit_axis(-1, array.shape, "kernel"))
         array([ True, False])
     """
-    words = words_of(array)
-    words = words.reshape(*axis.view, words.shape[-1])
-    words = words.transpose(*axis.order, words.ndim - 1)
-    axes, out = len(axis.axes), np.zeros(axis.channels, np.int64)
+    view, order, axes = without_ones(axis)
+    words = words_of(array.reshape(view))
+    words, out = words.transpose(*order, words.ndim - 1), np.zeros(axis.channels, np.int64)
     kernel = numba_kernels("NumPy", "fingerprint_kernel") if fast else None
     layout = None if kernel is None else _layout_of(words, axes)
     if kernel is not None and layout is not None:
@@ -78,6 +77,18 @@ def fingerprints(array: Array, axis: ChannelAxis, *, fast: bool = True) -> npt.N
             own = out.reshape(words.shape[:axes])[channels]
             own += _sums(words[box], factors(words.shape[axes:], box[axes:])).reshape(own.shape)
     return out.view(np.uint64)
+
+
+def without_ones(axis: ChannelAxis) -> tuple[list[int], list[int], int]:
+    """An axis without dimensions of length 1: words have one more, and 64 are the most.
+
+    Returns:
+        The view, the order of its dimensions, and how many of these, at first, number channels.
+    """
+    kept = [at for at, size in enumerate(axis.view) if size != 1]
+    order = [kept.index(at) for at in axis.order if at in kept]
+    view = [axis.view[at] for at in kept]
+    return view, order, sum(at in kept for at in axis.axes)
 
 
 def words_of(array: Array) -> npt.NDArray[np.signedinteger[Any]]:

@@ -107,10 +107,13 @@ class OverheadTimer:
 
     def turn(self, part: int) -> int:
         """Switches to another part, and returns the previous one."""
-        now, previous = self.clock(), self._part
-        if self._since is not None:
-            self.totals.seconds[previous] += now - self._since
-        self._since, self._part = now, part
+        now, previous, since = self.clock(), self._part, self._since
+        # A signal handler that called us in between has counted up to a later time.
+        if since is None or now >= since:
+            if since is not None:
+                self.totals.seconds[previous] += now - since
+            self._since = now
+        self._part = part
         return previous
 
     def so_far(self) -> Overhead:

@@ -37,7 +37,8 @@ def fingerprints(tensor: torch.Tensor, axis: ChannelAxis, *, fast: bool = True) 
 @torch.no_grad()
 def by_operations(tensor: torch.Tensor, axis: ChannelAxis) -> torch.Tensor:
     """The same by operations of torch, in pieces of 32 MiB."""
-    values, axes = tensor.detach().view(axis.view).permute(axis.order), len(axis.axes)
+    view, order, axes = fingerprint.without_ones(axis)
+    values = tensor.detach().reshape(view).permute(order)
     out = torch.zeros(values.shape[:axes], dtype=torch.int64, device=tensor.device)
     each = -(-tensor.element_size() // 4)
     outermost = sorted(range(values.ndim), key=lambda at: -values.stride(at))
