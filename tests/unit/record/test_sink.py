@@ -329,7 +329,7 @@ def test_a_lineage_ends_before_the_next_is_acknowledged(make, tmp_path, monkeypa
 
 
 def test_records_of_a_lineage_without_an_account_are_in_the_next(make, tmp_path, monkeypatch):
-    sink = make(exit_seconds=0.2)
+    sink = make(exit_seconds=8)
     offer(sink, 1)
     assert sink.flush(20)
     full = OSError(28, "No space left on device")
@@ -342,7 +342,7 @@ def test_records_of_a_lineage_without_an_account_are_in_the_next(make, tmp_path,
     sink.begin(another(sink, tmp_path / "pastnet.0002.00000007"))
     offer(sink, 4)
     assert not sink.flush(0.05)
-    assert not sink.close(4.0)
+    assert not sink.close(0.9)
     sink._background.thread.join(20)
     first, second = (log.last for log in read_lineages(tmp_path))
     assert (first.offered, first.dropped, first.notes) == (1, 0, {})
