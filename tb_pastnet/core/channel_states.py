@@ -175,8 +175,9 @@ def unchanged(
 
     - "stalled": unchanged at the last `STALLED` records or more, over at least half of the steps.
     - "unchanged": others that never changed in 2 records or more, or not at the last `STALLED`.
-    - "rows": those of variables with `rows`, True or False for each, that never changed while others did, and then nothing
-      else. A step changes only those rows of an embedding that it looks up.
+    - "rows": those of variables with `rows`, True or False for each, that never changed while
+      others did, and then nothing else. A step changes only those rows of an embedding that it
+      looks up.
 
     The channels may be those of several variables: `edges`, int64 (variables + 1,), are the first
     of each, and the number of all.
