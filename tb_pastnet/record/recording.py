@@ -96,7 +96,7 @@ class Recording:
         self._begun = self._closed = self._complete = self._refused = False
         self._went_back = self._said = False
         # Calls of `record` that followed no step, as far as that is known.
-        self._idle_calls = 0
+        self._stepless_calls = 0
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
@@ -127,7 +127,7 @@ class Recording:
         home, tracker = self._lineage.run.run, self._tracker
         if not self.records:
             steps, every = self._timer.totals.steps, self._schedule.every
-            return nothing_recorded(home, steps, every, self._idle_calls)
+            return nothing_recorded(home, steps, every, self._stepless_calls)
         cost = self.overhead
         return summary_line(home, self.records, tracker.violations, tracker.sparsity, cost)
 
@@ -291,7 +291,7 @@ class Recording:
         self._lineage.lock.release()
 
     def _say_nothing_recorded(self) -> None:
-        if (self._begun or self._idle_calls) and not (self.records or self._said):
+        if (self._begun or self._stepless_calls) and not (self.records or self._said):
             self._said = True
             LOGGER.warning("%s", self.summary)
 

@@ -189,7 +189,9 @@ class OptimizerSteps:
             if not self._trains(optimizer):
                 return None
             steps = Steps()
-            self._references.append(weakref.ref(optimizer))
+            # A program may make one after another: those that are gone aren't walked again.
+            alive = [each for each in self._references if each() is not None]
+            self._references = [*alive, weakref.ref(optimizer)]
         self._trainers[optimizer] = steps
         self._latest = weakref.ref(optimizer), steps
         return steps

@@ -235,7 +235,7 @@ class Recorder(Recording):
         """See `Recording`. Calls without an update, as when GradScaler skips one, don't count."""
         step = int(step)
         if self._steps.skipped() and not (self.last_step is not None and step < self.last_step):
-            self._idle_calls += 1
+            self._stepless_calls += 1
             self._between.pause(step)
             return
         self._between.end()

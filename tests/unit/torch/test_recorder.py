@@ -355,6 +355,19 @@ def test_a_training_whose_steps_are_all_skipped_says_so(tmp_path, caplog):
     assert recorder.summary == caplog.messages[0]
 
 
+def test_optimizers_that_are_gone_are_not_walked_at_each_record(tmp_path):
+    model = nn.Linear(2, 2)
+    with pastnet.torch.Recorder(tmp_path, model, every=1) as recorder:
+        for step in range(1, 30):
+            optimizer = torch.optim.SGD(model.parameters(), 0.1 / step)
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            recorder.record(step)
+            assert len(recorder._steps._references) <= 2
+    rates = pastnet.read(tmp_path).runs["."].learning_rates
+    np.testing.assert_allclose(rates, [0.1 / step for step in range(1, 30)])
+
+
 def test_what_is_frozen_between_the_steps_of_two_optimizers_is_held(tmp_path):
     model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
     first, second = (torch.optim.SGD(layer.parameters(), 0.1) for layer in model)
