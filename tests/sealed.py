@@ -24,7 +24,7 @@ EIGHT = (
 )
 """The statistics of version 1, with a number each."""
 
-NUMBERED = (*EIGHT, "nonfinite_count")
+NUMBERED = (*EIGHT, "nonfinite_count", "moved")
 
 
 NEAR = {"past_norm": "norm", "delta_max": "delta_norm"}

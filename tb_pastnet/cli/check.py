@@ -24,6 +24,7 @@ from tb_pastnet.cli.text import (
 )
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.lineage import first_steps_after
+from tb_pastnet.core.statistics import MASK_ROWS
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion, UnreadableRecord
 from tb_pastnet.format.block import Heads, open_block
 from tb_pastnet.format.budget import CELLS
@@ -39,7 +40,6 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.isolation import Problem, attempt
 from tb_pastnet.reader.log import Log, Run, run_alone
 from tb_pastnet.reader.runs import SINK
-from tb_pastnet.reader.series import MASK_ROWS
 from tb_pastnet.reader.series_source import LOCAL
 from tb_pastnet.reader.threads import Progress, unseen
 

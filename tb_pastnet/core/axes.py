@@ -236,6 +236,12 @@ def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) 
     return ChannelAxis(size, tuple(inside), _text(tuple(axes)), True)
 
 
+def stacked(axis: ChannelAxis, members: int) -> ChannelAxis:
+    """The channels of several arrays of one axis, one array after another, (members, *view)."""
+    axes = (0, *(own + 1 for own in axis.axes))
+    return ChannelAxis((members, *axis.view), axes, axis.text, axis.verified)
+
+
 def main_variable(variables: Sequence[tuple[str, Sequence[int]]]) -> int:
     """The index of the variable that a layer is drawn by: its kernel, or else the largest."""
     names = [name.rpartition("/")[2] for name, _ in variables]

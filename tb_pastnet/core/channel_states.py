@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import statistics
-from tb_pastnet.core.quantize import CODES_PER_OCTAVE, NAN, ZERO, Codes, ratio_codes
+from tb_pastnet.core.quantize import CODES_PER_OCTAVE, NAN, ONE, ZERO, Codes, ratio_codes
 
 NAMES = (
     "no data", "moving", "reactivated", "quiet", "frozen", "pruned", "following", "nonfinite",
@@ -220,6 +220,7 @@ def _still(codes: Codes, state: States, begin: Codes | None = None) -> Flags:
         still |= codes[statistics.DELTA_NORM] == NAN
     else:
         still[:1] |= begin == NAN
+    still &= codes[statistics.MOVED] != ONE
     still &= codes[statistics.NORM] == codes[statistics.NORM, -1:]
     still &= (codes[statistics.KEPT] == 0) & (codes[statistics.TRAINABLE] == 0)
     still &= (codes[statistics.NONFINITE] == ZERO) & ((state & np.uint8(STATE)) != PRUNED)

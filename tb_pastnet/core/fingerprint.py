@@ -15,7 +15,7 @@ would hide each even number of flipped signs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -38,10 +38,11 @@ _AXES = 2, 3
 
 Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
+Prints = npt.NDArray[np.uint64]
 Box: TypeAlias = tuple[slice, ...]
 
 
-def fingerprints(array: Array, axis: ChannelAxis, *, fast: bool = True) -> npt.NDArray[np.uint64]:
+def fingerprints(array: Array, axis: ChannelAxis, *, fast: bool = True) -> Prints:
     """The fingerprint of each channel of an array.
 
     Args:
@@ -79,6 +80,7 @@ def fingerprints(array: Array, axis: ChannelAxis, *, fast: bool = True) -> npt.N
     return out.view(np.uint64)
 
 
+@lru_cache(maxsize=256)
 def without_ones(axis: ChannelAxis) -> tuple[list[int], list[int], int]:
     """An axis without dimensions of length 1: words have one more, and 64 are the most.
 
@@ -99,12 +101,22 @@ def words_of(array: Array) -> npt.NDArray[np.signedinteger[Any]]:
 
 def factors(shape: Sequence[int], box: Box) -> Integers:
     """A × B of the positions in a box of such a shape, in C order: int64, modulo 2⁶⁴."""
+    ranges = tuple((part.start, part.stop) for part in box)
+    # Small ones are kept: to compute them takes longer than to use them.
+    make = _few_factors if prod(shape) <= PERIOD else _factors
+    return make(tuple(shape), ranges)
+
+
+def _factors(shape: tuple[int, ...], ranges: tuple[tuple[int, int], ...]) -> Integers:
     positions = np.zeros(1, np.int64)
-    for size, part in zip(shape, box, strict=True):
-        positions = (positions[:, None] * size + np.arange(part.start, part.stop)).reshape(-1)
+    for size, own in zip(shape, ranges, strict=True):
+        positions = (positions[:, None] * size + np.arange(*own)).reshape(-1)
     a, b = tables(prod(shape))
     found: Integers = a[positions % PERIOD] * b[positions // PERIOD]
     return found
+
+
+_few_factors = lru_cache(maxsize=256)(_factors)
 
 
 def tables(positions: int) -> tuple[Integers, Integers]:

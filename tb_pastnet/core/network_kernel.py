@@ -17,6 +17,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from tb_pastnet.core.compiling import LARGEST, compared, compiled
+from tb_pastnet.core.fingerprint import PERIOD
 from tb_pastnet.core.statistics import (
     CHANGED,
     DELTA_MAX,
@@ -29,6 +30,9 @@ from tb_pastnet.core.statistics import (
 Rows = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int32]
 Integers = npt.NDArray[np.int64]
+
+_FACTORS = 1024
+"""So many factors stay in a processor's nearest cache."""
 
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
@@ -96,13 +100,20 @@ def _finish(
 
 @numba.njit(inline="always")
 def _sum_places(
-    current: Any, past: Any, length: int, stride: int, own: slice, squares: Rows, counts: Counts
+    current: Any,
+    past: Any,
+    length: int,
+    stride: int,
+    own: slice,
+    fresh: int,
+    squares: Rows,
+    counts: Counts,
 ) -> None:  # pragma: no cover  compiled
     """Sums words side by side, from each turn to the next, in a part of all sums."""
     first, second, third = squares[0, own], squares[1, own], squares[2, own]
     largest, changed, nonfinite = counts[0, own], counts[1, own], counts[2, own]
     width = first.shape[0]
-    for place in range(width):
+    for place in range(width if fresh else 0):
         first[place] = second[place] = third[place] = 0
         largest[place] = changed[place] = nonfinite[place] = 0
     for start in range(0, length, max(stride, width)):
@@ -132,13 +143,48 @@ def _collect(
     return first, second, third, largest, changed, nonfinite
 
 
+@numba.njit(error_model="numpy")
+def _add_turns(
+    words: Any, turns: int, stride: int, position: int, a: Any, b: Any, prints: Any
+) -> None:  # pragma: no cover  compiled
+    """Adds words by their factors to the fingerprints of channels that come in turn."""
+    for turn in range(turns):
+        factor = a[(position + turn) % PERIOD] * b[(position + turn) // PERIOD]
+        begin = turn * stride
+        for channel in range(prints.size):
+            prints[channel] += np.int64(words[begin + channel]) * factor
+
+
+@numba.njit(error_model="numpy")
+def _add_runs(
+    words: Any, turns: int, inner: int, stride: int, position: int, a: Any, b: Any, prints: Any
+) -> None:  # pragma: no cover  compiled
+    """The same where several words of a channel follow one another in each turn."""
+    for turn in range(turns):
+        first, done = position + turn * inner, 0
+        while done < inner:
+            block, at = (first + done) // PERIOD, (first + done) % PERIOD
+            size = min(PERIOD - at, inner - done, _FACTORS)
+            own, begin = a[at : at + size], turn * stride + done
+            for channel in range(prints.size):
+                place, part = begin + channel * inner, np.int64(0)
+                for number in range(size):
+                    part += np.int64(words[place + number]) * own[number]
+                prints[channel] += part * b[block]
+            done += size
+
+
 @compiled
 def network(
     addresses: Integers,
     pieces: Integers,
     copy: Any,
+    words: Any,
     squares: Rows,
     counts: Counts,
+    table_a: Integers,
+    table_b: Integers,
+    prints: Integers,
     out: Rows,
     measures: bool,
     replaces: bool,
@@ -146,21 +192,23 @@ def network(
     """Reduces pieces of weights where they lie, in one call.
 
     `addresses` are of C-contiguous words in this process's memory, which must be valid. `pieces`,
-    `squares` and `counts` are those of a `core.pieces.PiecePlan`, and `copy` the past words of all
-    weights. If it `measures`, it overwrites the channels of `out`, (VALUE_ROWS, channels of
-    all), that the pieces complete. If it `replaces`, `copy` becomes the current words. Returns
-    whether all norms fit into float32.
+    `squares` and `counts` are those of a `core.pieces.PiecePlan`, `copy` has the past words of all
+    weights, and `words` is the same memory as signed integers. If it `measures`, it overwrites the
+    channels of `out`, (VALUE_ROWS, channels of all), that the pieces complete, and adds to
+    `prints` what `core.fingerprint` defines, by its tables. If it `replaces`, `copy`
+    becomes the current words. Returns whether all norms fit into float32.
     """
     fits = True
     for number in range(pieces.shape[0]):
         weight, offset, begin, channel, turns, channels, inner, stride = pieces[number, :8]
-        width, sums, ends, elements = pieces[number, 8:]
-        current = _pointer(addresses[weight] + offset * copy.itemsize, copy)
+        width, sums, ends, fresh, elements, position, own_place = pieces[number, 8:]
+        address = addresses[weight] + offset * copy.itemsize
+        current = _pointer(address, copy)
         past = _pointer(copy.ctypes.data + begin * copy.itemsize, copy)
         length = (turns - 1) * stride + channels * inner if turns else 0
         if measures and turns and width:
             own = slice(sums, sums + width)
-            _sum_places(current, past, length, stride, own, squares, counts)
+            _sum_places(current, past, length, stride, own, fresh, squares, counts)
         for row in range(channels if measures and elements else 0):
             first, second, third, largest, changed, nonfinite = _collect(
                 sums + row * inner, ends, channels * inner, inner, squares, counts
@@ -175,6 +223,13 @@ def network(
             fits &= _finish(
                 out, channel + row, elements, first, second, third, largest, changed, nonfinite
             )
+        if measures and turns:  # while the processor's cache has these words
+            own_prints = prints[own_place : own_place + channels]
+            word = _pointer(address, words)
+            if inner == 1:
+                _add_turns(word, turns, stride, position, table_a, table_b, own_prints)
+            else:
+                _add_runs(word, turns, inner, stride, position, table_a, table_b, own_prints)
         for start in range(0, length if replaces else 0, stride):
             for place in range(start, start + channels * inner):
                 past[place] = current[place]

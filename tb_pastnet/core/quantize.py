@@ -23,6 +23,7 @@ PRECISION = 2 ** (1 / (2 * CODES_PER_OCTAVE)) - 1
 """Largest relative error of one decoded value: 0.0219."""
 
 ZERO = -32768
+ONE = 0
 NAN = 32766
 INFINITE = 32767
 EXACT = 49_152

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.quantize import (
     NAN,
+    ONE,
     ZERO,
     Codes,
     dequantize,
@@ -45,21 +46,24 @@ TABLE = (
     Statistic("nonfinite", "number of elements that are NaN or infinite", whole=True),
     Statistic("kept", "share of elements that the kept mask lets through", True),
     Statistic("trainable", "share of elements that are kept and that an update may change", True),
+    Statistic("moved", "1 if any bit has changed since the record before, 0 if none has", True),
 )
 """All statistics. A record stores them by name; a new one is appended here."""
 
 STATISTICS = tuple(statistic.name for statistic in TABLE)
 """Their names, as the rows of an array of statistics."""
 
-NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE = map(
-    STATISTICS.index,
-    ("norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable"),
+NORM, PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED, NONFINITE, KEPT, TRAINABLE, MOVED = range(
+    len(STATISTICS)
 )
 OF_PAST = [PAST_NORM, DELTA_NORM, DELTA_MAX, CHANGED]
 """Rows that need past values: NaN in a record that has none."""
 
 VALUE_ROWS = NONFINITE + 1
-"""The first rows, computed from values; the others come from masks."""
+"""The first rows, computed from values and past values; the others come from masks and records."""
+
+MASK_ROWS = KEPT, TRAINABLE
+"""The rows that come from masks."""
 
 SHARES = tuple(row for row, statistic in enumerate(TABLE) if statistic.share)
 COUNTS = tuple(row for row, statistic in enumerate(TABLE) if statistic.whole)
@@ -79,7 +83,8 @@ def channel_statistics(
     All arrays have the variable's shape, values any real dtype. In the masks 0 is pruned, or
     frozen; None: all ones. NaN that stays the same NaN has not changed, nor has 0 that became -0.
 
-    Returns float64 (statistics, channels), rows as in `STATISTICS`.
+    Returns float64 (statistics, channels), rows as in `STATISTICS`. Whether it has moved since the
+    record before isn't known here: NaN.
     """
     values = axis.split(np.asarray(current))
     olds = axis.split(np.asarray(past))
@@ -102,6 +107,7 @@ def channel_statistics(
         "nonfinite": np.sum(~finite, axis=1, dtype=np.float64),
         "kept": _mean(kept_flags),
         "trainable": _mean(free),
+        "moved": np.full(len(values), np.nan),
     }
     return np.stack([rows[name] for name in STATISTICS])
 
@@ -160,6 +166,13 @@ def without_past(codes: Codes) -> npt.NDArray[np.bool_]:
     if empty.any():
         empty &= (codes[DELTA_NORM] == ZERO) & ((codes[NORM] != ZERO) | without_norm(codes))
     return empty
+
+
+def either_moved(first: Codes, second: Codes) -> Codes:
+    """Whether a channel has moved in one of two periods, from the codes of `MOVED` of both."""
+    codes = np.where((first == NAN) | (second == NAN), np.int16(NAN), np.int16(ZERO))
+    codes[(first == ONE) | (second == ONE)] = ONE
+    return codes
 
 
 def _norm(values: Floats) -> Floats:

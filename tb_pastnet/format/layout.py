@@ -20,7 +20,7 @@ ROWS: Rows = tuple(range(len(STATISTICS)))
 
 _NUMBERED = (
     "norm", "past_norm", "delta_norm", "delta_max", "changed", "nonfinite", "kept", "trainable",
-    "nonfinite_count",
+    "nonfinite_count", "moved",
 )  # fmt: skip
 """Names that are stored as a number, permanently; append only. Version 1 has eight."""
 

@@ -138,6 +138,14 @@ class Records:
         return self._statistic(statistics.TRAINABLE)
 
     @property
+    def moved(self) -> Floats:
+        """float64 (records, channels): 1 if any bit has changed since the record before, else 0.
+
+        NaN if unknown: in the first record, after a restart, and in logs of earlier versions.
+        """
+        return self._statistic(statistics.MOVED)
+
+    @property
     def relative_delta(self) -> Floats:
         """float64 (records, channels), ‖w − w_past‖₂ / ‖w_past‖₂: 0/0 is 0, x/0 infinite."""
         return dequantize(delta_codes(self._series().codes))

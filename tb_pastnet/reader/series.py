@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
-from tb_pastnet.core.quantize import Codes
-from tb_pastnet.core.statistics import KEPT, STATISTICS, TRAINABLE
+from tb_pastnet.core.quantize import NAN, ZERO, Codes
+from tb_pastnet.core.statistics import MASK_ROWS, MOVED, STATISTICS, either_moved
 from tb_pastnet.format.block import Block, Heads, OpenBlock, open_block, restore
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import variable_of
@@ -26,7 +26,6 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
-MASK_ROWS = (KEPT, TRAINABLE)
 """The statistics that `join_blocks` looks at."""
 
 MOST_CELLS = 1 << 23
@@ -187,12 +186,28 @@ def _closed(opened: OpenedPart, records: Block, left_out: int) -> _Part:
     """A part whose blocks are read."""
     if opened.part.lineage is not None:
         records = choose(records, once(records.sequence, records.steps))
+    if opened.lost:
+        records = _unknown_after_gaps(records)
     lost = opened.lost + Counter({notes.WITHHELD: 1} if opened.is_withheld else {})
     damaged = lost.total()
     if left_out:
         lost[notes.SAMPLED] += left_out
     walls, rates = _clock(opened.part, opened.messages, records)
     return _Part(records, walls, rates, damaged, left_out, lost + opened.noted)
+
+
+def _unknown_after_gaps(records: Block) -> Block:
+    """Where records are lost, they may have had what moved: what didn't is unknown then.
+
+    What a writer leaves out it adds to the next record.
+    """
+    gaps = np.flatnonzero(np.diff(records.sequence, prepend=-1) > 1)
+    moved = records.codes[MOVED, gaps]
+    if not (moved == ZERO).any():
+        return records
+    codes = records.codes.copy()
+    codes[MOVED, gaps] = np.where(moved == ZERO, np.int16(NAN), moved)
+    return replace(records, codes=codes)
 
 
 def _of_width(
@@ -312,21 +327,24 @@ def join_blocks(
     held: list[_Held] = []
     total = count = last = 0
     stride = 1
-    mask: npt.NDArray[np.int16] | None = None
+    mask: Codes | None = None
+    unkept: Codes | None = None
     each = iter(blocks)
     while (block := next(each, None)) is not None:  # none stays in memory after the last
         total += len(block.steps)
         last = max(last, int(block.sequence[-1]))
-        held += _thin([(block, _mask_changes(block, mask))], stride)
+        more, unkept = _thin([(block, _mask_changes(block, mask))], stride, unkept)
+        held += more
         mask = block.codes[MASK_ROWS, -1]
         count += len(held[-1][0].steps)
         while count > room:
             if stride <= last:
                 stride *= 2
-                held = _thin(held, stride)
+                held, left = _thin(held, stride)
             else:
                 # Only changes of a mask remain, too many even of those.
-                held = _halve(held)
+                held, left = _halve(held)
+            unkept = left if unkept is None else _either(unkept, left)
             count = sum(len(kept.steps) for kept, _ in held)
     remaining = [kept for kept, _ in held]
     held.clear()
@@ -341,20 +359,41 @@ def _mask_changes(block: Block, previous: npt.NDArray[np.int16] | None) -> Flags
     return changed
 
 
-def _thin(held: Sequence[_Held], stride: int) -> list[_Held]:
+def _thin(
+    held: Sequence[_Held], stride: int, unkept: Codes | None = None
+) -> tuple[list[_Held], Codes | None]:
     stay = [changed | (block.sequence % stride == 0) for block, changed in held]
-    return _choose_each(held, stay)
+    return _choose_each(held, stay, unkept)
 
 
-def _halve(held: Sequence[_Held]) -> list[_Held]:
+def _halve(held: Sequence[_Held]) -> tuple[list[_Held], Codes | None]:
     lengths = [len(block.steps) for block, _ in held]
     even = np.arange(sum(lengths)) % 2 == 0
     return _choose_each(held, np.split(even, np.cumsum(lengths)[:-1]))
 
 
-def _choose_each(held: Sequence[_Held], stay: Sequence[Flags]) -> list[_Held]:
-    pairs = zip(held, stay, strict=True)
-    return [(choose(block, flags), changed[flags]) for (block, changed), flags in pairs]
+def _choose_each(
+    held: Sequence[_Held], stay: Sequence[Flags], unkept: Codes | None = None
+) -> tuple[list[_Held], Codes | None]:
+    """Some of the records, each of which also has what moved in those left out before it.
+
+    Takes and returns what moved in records that are left out, before the first and after the last.
+    """
+    chosen = []
+    for (block, changed), flags in zip(held, stay, strict=True):
+        some = choose(block, flags)
+        if unkept is not None or some is not block:
+            moved = block.codes[MOVED].copy()
+            for row, stays in enumerate(flags.tolist()):
+                moved[row] = _either(moved[row], unkept)
+                unkept = None if stays else moved[row]
+            some.codes[MOVED] = moved[flags]
+        chosen.append((some, changed[flags]))
+    return chosen, unkept
+
+
+def _either(first: Codes, second: Codes | None) -> Codes:
+    return first if second is None else either_moved(first, second)
 
 
 def concatenate(blocks: list[Block], channels: int) -> Block:

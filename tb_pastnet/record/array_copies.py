@@ -16,7 +16,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.axes import ChannelAxis, stacked
+from tb_pastnet.core.fingerprint import Prints, fingerprints, tables
 from tb_pastnet.core.float_words import WORDS, OtherValues, Words, values_of
 from tb_pastnet.core.memory_layout import (
     Cut,
@@ -35,6 +36,9 @@ Floats = npt.NDArray[np.floating]
 Integers = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 
+_SIGNED = {2: np.int16, 4: np.int32}
+"""Words as `core.fingerprint` takes them, by their bytes."""
+
 
 class ArrayCopies:
     """Past values of some arrays, and their comparison with the current ones.
@@ -42,12 +46,18 @@ class ArrayCopies:
     `axes` describe, for each array from `read`, how its members split into channels, and how many
     of them follow one another in it. `read` returns views of the current values, C-contiguous
     float32, which are released at once. Raises ValueError if `layout_of` has no layout.
+
+    Attributes:
+        prints: the fingerprints of all channels, as `compare` found them.
     """
+
+    prints: Prints
 
     def __init__(
         self, axes: Sequence[tuple[ChannelAxis, int]], read: Callable[[], Sequence[Values]]
     ) -> None:
         self._axes = [axis for axis, _ in axes]
+        self._stacks = [stacked(axis, members) for axis, members in axes]
         # Of each channel of all.
         self._elements = np.repeat(
             [axis.elements for axis in self._axes],
@@ -92,6 +102,12 @@ class ArrayCopies:
         parts: list[list[Rows]] = [[] for _ in self._axes]
         for (number, _), rows in zip(self._cuts, self._each(measure), strict=True):
             parts[number].append(rows)
+        self.prints = np.concatenate(
+            [
+                fingerprints(value.reshape(axis.view), axis, fast=False)
+                for axis, value in zip(self._stacks, values, strict=True)
+            ]
+        )
         sums = np.concatenate([united(own).reshape(VALUE_ROWS, -1) for own in parts], axis=1)
         return finished(sums, self._elements)
 
@@ -120,7 +136,12 @@ class NetworkCopies:
     address of each weight, C-contiguous words of it in the memory of this process, and what keeps
     them valid. Past values take as much memory as the weights, as long as these are of `dtype`:
     if one isn't any more, they become float32. `kernel` is `core.network_kernel`.
+
+    Attributes:
+        prints: the fingerprints of all channels, as `compare` found them.
     """
+
+    prints: Prints
 
     def __init__(
         self,
@@ -140,6 +161,8 @@ class NetworkCopies:
         self._ends = np.cumsum(sizes)
         self._shape = VALUE_ROWS, sum(axis.channels for axis in axes)
         self._past: Words = np.empty(self._ends[-1], WORDS[dtype])
+        self._tables = tables(self._plan.positions)
+        self._prints = np.zeros(self._plan.prints, np.int64)
         # Compiles what is missing, without a look at any weight.
         self._measure(np.zeros(0, np.int64), self._plan.groups[0][:0], np.empty(self._shape))
         self.take()
@@ -151,7 +174,9 @@ class NetworkCopies:
     def compare(self, *, replace: bool) -> Floats:
         """See `ArrayCopies`."""
         rows = np.empty(self._shape)
+        self._prints = np.zeros(self._plan.prints, np.int64)
         fits = self._pass(rows, measures=True, replaces=replace)
+        self.prints = self._plan.joined(self._prints)
         return rows.astype(np.float32) if fits else rows
 
     def past(self) -> list[Values]:
@@ -194,9 +219,10 @@ class NetworkCopies:
         measures: bool = True,
         replaces: bool = True,
     ) -> bool:
-        sums = self._plan.squares, self._plan.counts
+        words = self._past.view(_SIGNED[self._past.itemsize])
+        sums = self._plan.squares, self._plan.counts, *self._tables, self._prints
         network = self._kernel.network
-        return bool(network(places, pieces, self._past, *sums, rows, measures, replaces))
+        return bool(network(places, pieces, self._past, words, *sums, rows, measures, replaces))
 
 
 def _parts(layout: MemoryLayout) -> int:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.parallel import yield_gil
 from tb_pastnet.core.quantize import ZERO, Codes
-from tb_pastnet.core.statistics import NORM, VALUE_ROWS, quantize_statistics
+from tb_pastnet.core.statistics import MASK_ROWS, MOVED, NORM, either_moved, quantize_statistics
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import Block, encode_blocks
@@ -132,6 +132,8 @@ class Batch:
         self._pending: list[Record] = []
         self._left_out: Record | None = None
         self._previous: Codes | None = None
+        # What moved in records that aren't kept, and that no later one says yet.
+        self._unkept: Codes | None = None
         self._timeline_step = -1
         self._seen = 0
         self._by_rule = 0
@@ -173,6 +175,7 @@ class Batch:
         self.reach(record.sequence + 1, record.thinned)
         changed = not self._thinning.keeps_next and self._mask_changed(record.values)
         self._previous = record.values
+        record = self._with_unkept(record)
         if self._thinning.keep(changed):
             self._left_out = None
             self._pending.append(record)
@@ -219,7 +222,23 @@ class Batch:
     def drop(self) -> None:
         """Drops what waits: these records then count as dropped."""
         self.changes.drop()
+        for record in self._pending:
+            self._carry(record)
         self._pending = []
+
+    def _with_unkept(self, record: Record) -> Record:
+        """A record that also says what moved since records before it that weren't kept."""
+        if self._left_out is not None:
+            self._carry(self._left_out)
+        if self._unkept is None:
+            return record
+        values = record.values.copy()
+        values[MOVED], self._unkept = either_moved(values[MOVED], self._unkept), None
+        return record._replace(values=values)
+
+    def _carry(self, record: Record) -> None:
+        moved = record.values[MOVED]
+        self._unkept = moved if self._unkept is None else either_moved(moved, self._unkept)
 
     def _timelines(
         self, records: Sequence[Record], *, closed: bool, notes: Mapping[str, int]
@@ -295,7 +314,7 @@ class Batch:
 
     def _mask_changed(self, codes: Codes) -> bool:
         before = self._previous
-        if before is None or not np.array_equal(codes[VALUE_ROWS:], before[VALUE_ROWS:]):
+        if before is None or not np.array_equal(codes[MASK_ROWS,], before[MASK_ROWS,]):
             return True
         moved = (codes[NORM] == ZERO) != (before[NORM] == ZERO)
         return bool((moved & self._kernels).any())

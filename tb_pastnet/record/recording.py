@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.parallel import fork_aware_pid
-from tb_pastnet.core.statistics import KEPT, OF_PAST, TRAINABLE
+from tb_pastnet.core.statistics import KEPT, MOVED, OF_PAST, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.files import base_name
 from tb_pastnet.format.limits import MAX_STEP
@@ -33,6 +33,7 @@ from tb_pastnet.record.source import Probing, Source
 from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
+Moved = npt.NDArray[np.floating]
 
 EXIT_TIMEOUT = 60.0
 """Seconds that the program waits at its end for a store."""
@@ -92,6 +93,8 @@ class Recording:
         check_log(log)
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
+        # What has moved since the last record that was kept, if one since then wasn't.
+        self._unkept: Moved | None = None
         self._guard = CallGuard()
         self._begun = self._closed = self._complete = self._refused = False
         self._went_back = self._said = False
@@ -347,6 +350,7 @@ class Recording:
                 self._schedule.copied(action.compare)
             if sink.offer(record):
                 self.records += 1
+                self._unkept = None
             elif self._closed:
                 self._refused = True
                 self._failures.add("Could not make a record: the Recorder was closed meanwhile")
@@ -372,6 +376,9 @@ class Recording:
             values = self._source.compare(action.compare, replace=replace)
             if not has_past:
                 values[OF_PAST] = np.nan
+            if self._unkept is not None:
+                values[MOVED] = _either(values[MOVED], self._unkept)
+            self._unkept = values[MOVED]
             values[KEPT], free = self._tracker.shares()
             trainable = np.array(self._source.trainable(), np.float32)
             values[TRAINABLE] = free * trainable.repeat(self._widths)
@@ -451,9 +458,16 @@ class Recording:
             self._lineage = self._lineage.next()
             self._tracker.begin()
             self._begin(resumed=step > 0)
+        self._source.forget()
+        self._unkept = None
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
+
+
+def _either(first: Moved, second: Moved) -> Moved:
+    """Whether channels moved in one of two periods: 1, 0, or NaN if unknown."""
+    return np.where((first == 1) | (second == 1), 1, first + second)
 
 
 def check_logdir(logdir: Any) -> str:

@@ -12,13 +12,13 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.fingerprint import Prints, fingerprints
 from tb_pastnet.core.float_words import WORDS, address_of, words_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
 from tb_pastnet.core.statistics import (
-    KEPT,
+    MOVED,
     STATISTICS,
-    TRAINABLE,
     VALUE_ROWS,
     channel_statistics,
 )
@@ -28,10 +28,6 @@ from tb_pastnet.record.weight import Array, Network, Weight
 
 STACK_ELEMENTS = 1 << 16
 """Weights up to this size are measured with others of their shape: a call costs more than they."""
-
-# What isn't measured here has no data; masks are handled elsewhere.
-_BESIDE = np.full((len(STATISTICS) - VALUE_ROWS, 1), np.nan, np.float32)
-_BESIDE[[KEPT - VALUE_ROWS, TRAINABLE - VALUE_ROWS]] = 1
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
@@ -106,17 +102,22 @@ class Source(ABC):
 
         Returns:
             Floats (statistics, channels of all weights), rows as in `core.statistics.STATISTICS`;
-            kept and trainable are 1, because masks are handled elsewhere.
+            kept and trainable are 1, because masks are handled elsewhere. A channel has moved if
+            its bits aren't those of the last comparison since `forget`.
         """
+
+    def forget(self) -> None:  # noqa: B027
+        """Whether weights have moved is unknown at the next comparison: training goes back."""
 
 
 class PartedSource(Source):
     """Past copies in parts, by number: `members` are the weights of the parts, one after another.
 
-    A part has `take`, `compare` and `past`, as `ArrayCopies` has.
+    A part has `take`, `compare`, `prints` and `past`, as `ArrayCopies` has.
     """
 
     _copies: dict[int, list[Any]]
+    _prints: Prints | None = None
 
     def _arrange(self, members: Sequence[int]) -> None:
         channels = [self.network.weights[member].axis.channels for member in members]
@@ -133,15 +134,29 @@ class PartedSource(Source):
 
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`."""
-        parts = [part.compare(replace=replace) for part in self._copies[number]]
-        stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        copies = self._copies[number]
+        stacked = _joined([part.compare(replace=replace) for part in copies])
         result = np.empty((len(STATISTICS), len(self._order)), stacked.dtype)
-        if self._in_order:
-            result[:VALUE_ROWS] = stacked
-        else:  # with mode "clip", NumPy writes in place
-            np.take(stacked, self._order, axis=1, out=result[:VALUE_ROWS], mode="clip")
-        result[VALUE_ROWS:] = _BESIDE
+        result[:VALUE_ROWS] = stacked if self._in_order else stacked[:, self._order]
+        result[VALUE_ROWS:] = 1  # masks are handled elsewhere
+        result[MOVED] = self._moved(_joined([part.prints for part in copies]))
         return result
+
+    def forget(self) -> None:
+        """See `Source`."""
+        self._prints = None
+
+    def _moved(self, prints: Prints) -> npt.NDArray[Any] | float:
+        """Whether each channel has other bits than at the last comparison."""
+        before, self._prints = self._prints, prints
+        if before is None:
+            return np.nan
+        moved: npt.NDArray[Any] = before != prints
+        return moved if self._in_order else moved[self._order]
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
 
 class ArraySource(PartedSource):
@@ -239,6 +254,8 @@ def _words_of(weight: Weight) -> str | None:
 class PlainCopies:
     """Past copies as arrays, compared by the definition: of weights that no kernel can measure."""
 
+    prints: Prints
+
     def __init__(self, weights: Sequence[Weight]) -> None:
         self._weights = weights
         self._past: list[Array] = []
@@ -250,13 +267,15 @@ class PlainCopies:
 
     def compare(self, *, replace: bool) -> Floats:
         """See `ArrayCopies`."""
-        parts = []
+        parts, prints = [], []
         # Weight by weight: each read may copy from an accelerator.
         for number, weight in enumerate(self._weights):
             value = weight.effective()
             parts.append(channel_statistics(value, self._past[number], weight.axis))
+            prints.append(fingerprints(np.asarray(value), weight.axis, fast=False))
             if replace:
                 self._past[number] = np.array(value)
+        self.prints = np.concatenate(prints)
         return np.concatenate(parts, axis=1)[:VALUE_ROWS]
 
     def past(self) -> list[Array]:

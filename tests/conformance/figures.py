@@ -34,3 +34,10 @@ def compare(variable: Any, row: int, past: np.ndarray, now: np.ndarray) -> None:
         shown = getattr(variable, name)[row]
         rounded = BELOW_ONE if name == "changed" else ROUNDED
         np.testing.assert_allclose(shown, expected, rtol=rounded, atol=1e-30, err_msg=name)
+
+
+def bits_differ(before: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """Whether any bit of each channel differs."""
+    words = (each.view(f"u{each.itemsize}") for each in map(np.ascontiguousarray, (before, now)))
+    old, new = (each.reshape(-1, (each.shape or (1,))[-1]) for each in words)
+    return (old != new).any(axis=0)

@@ -9,7 +9,7 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.quantize import PRECISION
-from tests.conformance.figures import compare
+from tests.conformance.figures import bits_differ, compare
 from tests.conformance.story import EVERY, STEPS, Story, moved, small
 
 DUE = [1, *range(EVERY, STEPS, EVERY), STEPS]
@@ -24,6 +24,57 @@ def test_each_statistic_is_that_of_numpy(story: Story) -> None:
     for name, variable in story.run.variables.items():
         for row, step in enumerate(DUE):
             compare(variable, row, story.at[step - 1][name], story.at[step][name])
+
+
+def test_a_channel_has_moved_if_a_bit_of_it_has(story: Story) -> None:
+    for name, variable in story.run.variables.items():
+        assert np.isnan(variable.moved[0]).all()  # there is no record before
+        for row in range(1, len(DUE)):
+            before, now = story.at[DUE[row - 1]][name], story.at[DUE[row]][name]
+            assert variable.moved[row].tolist() == bits_differ(before, now).tolist()
+
+
+def test_what_moves_between_records_and_comes_back_to_rest_has_moved(begin: Any) -> None:
+    at = [small()]
+    room = begin(at[0], every=4)
+    for step in range(1, 17):
+        at.append(moved(at[-1], step) if step in (6, 9, 15) else dict(at[-1]))
+        room.put(at[-1])
+        room.record(step)
+    run = room.run()
+    assert run.steps.tolist() == [1, 4, 8, 12, 16]
+    for name, variable in run.variables.items():
+        assert not variable.changed.any()  # in one step
+        periods = (1, 4), (4, 8), (8, 12), (12, 16)
+        differ = [bits_differ(at[old][name], at[new][name]) for old, new in periods]
+        assert variable.moved[1:].tolist() == np.array(differ).tolist()
+        assert variable.moved[1:].any(axis=1).tolist() == [False, True, True, True]
+
+
+def test_a_zero_that_changes_its_sign_has_moved_and_not_changed(begin: Any) -> None:
+    values = {"d65/kernel": np.zeros((3, 65), "f4")}
+    room = begin(values)
+    for step in (1, 2, 3):
+        values["d65/kernel"][1, 64] = -0.0 if step > 1 else 0.0
+        room.put(values)
+        room.record(step)
+    variable = room.run().variables["d65/kernel"]
+    assert not variable.changed.any()
+    assert variable.moved[1:].tolist() == [[0] * 64 + [1], [0] * 65]
+
+
+def test_after_a_restart_nothing_is_known_to_have_moved(begin: Any) -> None:
+    room = begin(small())
+    for step in (1, 2, 3):
+        room.record(step)
+    room.restart(3)
+    for step in (4, 5):
+        room.record(step)
+    run = room.run()
+    assert run.steps.tolist() == [1, 2, 3, 4, 5]
+    for variable in run.variables.values():
+        assert np.isnan(variable.moved[[0, 3]]).all()
+        assert not variable.moved[[1, 2, 4]].any()
 
 
 def test_a_past_step_is_named(story: Story) -> None:

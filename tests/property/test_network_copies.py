@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core import pieces
 from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.fingerprint import fingerprints
 from tb_pastnet.core.float_words import WORDS, OtherValues, address_of, values_of, words_of
 from tb_pastnet.core.statistics import VALUE_ROWS, channel_statistics
 from tb_pastnet.record import array_copies
@@ -81,6 +82,7 @@ def test_one_call_gives_what_the_definition_gives(kernel, axes, seed, odd, repla
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "PIECE", piece)
+        patch.setattr(pieces, "CACHED", max(1, piece // 8))
         patch.setattr(array_copies, "processors", lambda: 3)
         copies = NetworkCopies(axes, locate, kernel, dtype)
     assert copies._past.itemsize == WORDS[dtype]().itemsize
@@ -89,6 +91,9 @@ def test_one_call_gives_what_the_definition_gives(kernel, axes, seed, odd, repla
     pairs = zip(current, past, axes, strict=True)
     defined = np.concatenate([channel_statistics(*pair)[:VALUE_ROWS] for pair in pairs], axis=1)
     np.testing.assert_allclose(found, defined, rtol=1e-6)
+    words = [words_of(each, dtype) for each in current]
+    prints = [fingerprints(*pair, fast=False) for pair in zip(words, axes, strict=True)]
+    np.testing.assert_array_equal(copies.prints, np.concatenate(prints))
     for kept, wanted in zip(copies.past(), current if replace else past, strict=True):
         np.testing.assert_array_equal(kept.view(np.uint32), wanted.view(np.uint32))
 

@@ -168,7 +168,7 @@ export interface ViolationsAnswer extends RunAnswer {
 }
 
 type Norms = "relative_delta" | "norm" | "past_norm" | "delta_norm" | "delta_max";
-type Shares = "changed" | "nonfinite" | "kept" | "trainable";
+type Shares = "changed" | "nonfinite" | "kept" | "trainable" | "moved";
 
 export interface ChannelAnswer extends RunAnswer, Record<Norms | Shares, (number | null)[]> {
   layer: string;

@@ -20,13 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.axes import ChannelAxis, stacked
+from tb_pastnet.core.fingerprint import Prints
 from tb_pastnet.core.statistics import (
     CHANGED,
     DELTA_NORM,
     NONFINITE,
     channel_statistics,
 )
+from tb_pastnet.keras.measure.fingerprint import fingerprints
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import Runner
 from tb_pastnet.keras.types import Tensor
@@ -46,12 +48,17 @@ class Stack(NamedTuple):
     def read(self) -> Any:
         """Their values, in one tensor (members, *view): that of a single one is not copied."""
         values = [tf.convert_to_tensor(variable) for variable in self.variables]
-        stacked = values[0] if len(values) == 1 else tf.stack(values)
-        return tf.reshape(stacked, (len(values), *self.axis.view))
+        together = values[0] if len(values) == 1 else tf.stack(values)
+        return tf.reshape(together, (len(values), *self.axis.view))
 
     def norm(self) -> Any:
         """The norms of their channels."""
         return _norm(_exact(self.read()), self.axis)
+
+    def prints(self, value: Tensor) -> Any:
+        """The fingerprints of their channels; TensorFlow doesn't show the bits of a single byte."""
+        seen = _exact(value) if value.dtype.size == 1 else value
+        return fingerprints(seen, stacked(self.axis, len(self.members)))
 
 
 def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]:
@@ -70,6 +77,8 @@ def stacks(variables: Sequence[Any], axes: Sequence[ChannelAxis]) -> list[Stack]
 class TensorCopies:
     """Past copies on the variables' devices, with the interface of `ArrayCopies`."""
 
+    prints: Prints
+
     def __init__(self, stacks: Sequence[Stack], runner: Runner, rate: LearningRate) -> None:
         self._stacks = tuple(stacks)
         self._runner = runner
@@ -80,7 +89,7 @@ class TensorCopies:
         channels = [len(stack.members) * stack.axis.channels for stack in stacks]
         self._tiny = np.repeat([_tiny(stack) for stack in stacks], channels)
         self._take = runner.function(self._assign_all)
-        self._compare = runner.fetch(lambda: [*self._rows(self._read())[:2], *rate.tensors()])
+        self._compare = runner.fetch(self._compare_only)
         self._replace = runner.fetch(self._compare_and_assign)
 
     def take(self) -> None:
@@ -89,7 +98,7 @@ class TensorCopies:
 
     def compare(self, *, replace: bool) -> Floats:
         """See `ArrayCopies`."""
-        rows, suspect, *numbers = (self._replace if replace else self._compare)()
+        rows, suspect, self.prints, *numbers = (self._replace if replace else self._compare)()
         self._rate.hear(numbers)
         result: Floats = np.zeros((NONFINITE + 1, rows.shape[1]), np.float32)
         result[: CHANGED + 1] = rows
@@ -143,6 +152,15 @@ class TensorCopies:
         suspect = hidden | _suspect(rows, self._tiny.astype(wide.as_numpy_dtype))
         return tf.cast(rows, tf.float32), suspect, [side.norm for side in sides]
 
+    def _compare_only(self) -> list[Any]:
+        values = self._read()
+        return [*self._rows(values)[:2], self._prints(values), *self._rate.tensors()]
+
+    def _prints(self, values: Sequence[Any]) -> Any:
+        """The fingerprints of the channels of all stacks."""
+        pairs = zip(self._stacks, values, strict=True)
+        return tf.concat([stack.prints(value) for stack, value in pairs], 0)
+
     def _compare_and_assign(self) -> list[Any]:
         values = self._read()
         rows, suspect, norms = self._rows(values)
@@ -153,7 +171,8 @@ class TensorCopies:
             lambda: self._assign(values, norms),
         )
         with tf.control_dependencies([done]):
-            return [tf.identity(rows), tf.identity(suspect), *self._rate.tensors()]
+            measured = map(tf.identity, (rows, suspect, self._prints(values)))
+            return [*measured, *self._rate.tensors()]
 
     def _corrected(self, result: Floats, suspects: Ints) -> Floats:
         # Norms of float64 and of the largest float32 values don't fit in float32.

@@ -18,6 +18,7 @@ from tb_pastnet.core.statistics import (
     CHANGED,
     DELTA_MAX,
     DELTA_NORM,
+    MOVED,
     NORM,
     STATISTICS,
     VALUE_ROWS,
@@ -33,6 +34,9 @@ from tb_pastnet.record.spread.parts import Part, RankGroup
 from tb_pastnet.record.weight import Network, Weight
 
 _Rows = npt.NDArray[np.float64]
+
+_UNKNOWN = 0.5
+"""Of whether a channel has moved: a rank that knows that it has is right."""
 
 
 class SpreadMeasures:
@@ -106,6 +110,7 @@ class SpreadMeasures:
         """See `Recording`."""
         if self.audited is not None:
             self.audited.begin()
+        self._own.forget()
         copy = self.schedule.restart(step)
         if copy is not None:
             self.take(copy)
@@ -155,22 +160,25 @@ class SpreadMeasures:
     def _measure(self, action: Action) -> tuple[bool, _Rows, _Rows]:
         """Whether this rank could measure, and its terms for the sums and maxima over ranks."""
         totals = np.zeros((VALUE_ROWS, len(self._all)))
-        largest = np.zeros(len(self._all))
+        largest = np.zeros((2, len(self._all)))
         try:
             self._settle()
             replace = action.copy == action.compare
             rows = self._own.compare(action.compare, replace=replace)
             if replace:
                 self.schedule.copied(action.compare)
+            moved = np.where(np.isnan(rows[MOVED]), _UNKNOWN, rows[MOVED])
             rows = rows[:VALUE_ROWS].astype(np.float64)
             rows[NORM : DELTA_NORM + 1] **= 2
             rows[CHANGED] = np.rint(rows[CHANGED] * self._elements)
             for total, row in zip(totals, rows, strict=True):
                 np.add.at(total, self._numbers, row)
-            np.maximum.at(largest, self._numbers, rows[DELTA_MAX])
+            for most, row in zip(largest, (rows[DELTA_MAX], moved), strict=True):
+                np.maximum.at(most, self._numbers, row)
         except Exception as error:  # the others wait for this rank
             self._failures.add("Could not measure the rows of this rank", error)
             totals[:, self._numbers] = np.nan
+            largest[1, self._numbers] = _UNKNOWN
             return False, totals, largest
         return True, totals, largest
 
@@ -178,7 +186,9 @@ class SpreadMeasures:
         result = np.full((len(STATISTICS), len(self._all)), np.nan)
         # The sums of a rank that failed are NaN.
         result[:VALUE_ROWS] = totals
-        result[DELTA_MAX] = np.where(np.isnan(totals[NORM]), np.nan, largest)
+        result[DELTA_MAX] = np.where(np.isnan(totals[NORM]), np.nan, largest[0])
+        # A channel has moved if the part of any rank has.
+        result[MOVED] = np.where(largest[1] == _UNKNOWN, np.nan, largest[1])
         # The root of a square is exact: rows of a single rank stay as measured.
         result[NORM : DELTA_NORM + 1] = np.sqrt(totals[NORM : DELTA_NORM + 1])
         result[CHANGED] = totals[CHANGED] / self._all

@@ -115,7 +115,7 @@ def test_the_documented_statistics_are_those_of_the_table():
         "utf-8"
     )
     rows = re.findall(
-        r"^\| \d \| (\w+) \| (.*) \| (share |count |)code(?: − code of (\w+))? \|$", text, re.M
+        r"^\| \d+ \| (\w+) \| (.*) \| (share |count |)code(?: − code of (\w+))? \|$", text, re.M
     )
     documented = {
         Statistic(

@@ -17,7 +17,7 @@ from tb_pastnet.core.statistics import STATISTICS
 def codes(records: int, channels: int = 1) -> npt.NDArray[np.int16]:
     """Channels that stand still, and no mask."""
     made = np.zeros((len(STATISTICS), records, channels), np.int16)
-    made[[statistics.DELTA_NORM, statistics.NONFINITE]] = ZERO
+    made[[statistics.DELTA_NORM, statistics.NONFINITE, statistics.MOVED]] = ZERO
     return made
 
 

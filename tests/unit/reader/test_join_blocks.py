@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_pastnet.core.quantize import ZERO
-from tb_pastnet.core.statistics import KEPT, STATISTICS
+from tb_pastnet.core.statistics import KEPT, MOVED, STATISTICS
 from tb_pastnet.format.block import Block
 from tb_pastnet.reader.series import choose, concatenate, join_blocks
 
@@ -47,6 +47,21 @@ def test_a_change_of_a_mask_is_never_left_out() -> None:
     records, left_out = join_blocks(blocks(100, changes=(33, 34, 71)), 2, most_cells=40)
     assert {33, 34, 71} <= set(records.sequence.tolist())
     assert len(records.sequence) + left_out == 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_moved_in_a_record_that_is_left_out_is_in_the_next_one(seed: int) -> None:
+    moved = np.random.default_rng(seed).random((500, 3)) < 0.01
+    made = blocks(500, 7, 3, changes=(33, 34, 71))
+    for block in made:
+        block.codes[MOVED] = np.where(moved[block.sequence], 0, ZERO)
+    records, _ = join_blocks(made, 3, most_cells=120)
+    begin = 0
+    for row, number in enumerate(records.sequence.tolist()):
+        expected = moved[begin : number + 1].any(axis=0)
+        assert (records.codes[MOVED, row] == 0).tolist() == expected.tolist()
+        begin = number + 1
+    assert len(records.sequence) < 50
 
 
 def test_masks_that_change_all_the_time_dont_burst_the_bound() -> None:

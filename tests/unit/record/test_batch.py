@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.quantize import dequantize
-from tb_pastnet.core.statistics import KEPT, NORM, STATISTICS, TRAINABLE
+from tb_pastnet.core.statistics import MOVED, NORM, STATISTICS
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import decode_block
@@ -22,7 +22,7 @@ SPANS = [Span("a/kernel", 0, 3, True), Span("a/bias", 3, 4, False)]
 def offer(sequence, step=None, **rows):
     values = np.ones((len(STATISTICS), 4))
     for name, row in rows.items():
-        values[{"norm": NORM, "kept": KEPT, "trainable": TRAINABLE}[name]] = row
+        values[STATISTICS.index(name)] = row
     return Record(sequence, sequence + 1 if step is None else step, sequence, 5.0, 0.1, values)
 
 
@@ -193,6 +193,37 @@ def test_many_channels_are_quantised_in_pieces(monkeypatch):
     batch.add(offer(0, norm=[1, 2, 4, 8]))
     blocks, _ = decode(take(batch))
     assert dequantize(blocks["channels/a/bias"].codes[NORM, 0]).tolist() == [8]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_moved_in_a_record_that_is_not_kept_is_in_the_next_one(seed):
+    rng = np.random.default_rng(seed)
+    moved = rng.choice([0, 1, np.nan], (60, 4), p=[0.8, 0.15, 0.05])
+    batch, shown, dropped = Batch(SPANS, 7, Thinning(4)), {}, set()
+    for number, row in enumerate(moved):
+        batch.add(offer(number, moved=row))
+        if batch.full and rng.random() < 0.4:
+            dropped |= {record.sequence for record in batch._pending}
+            batch.drop()
+        elif batch.full:
+            shown |= of_each(take(batch))
+    batch.restore_last()
+    if not batch.empty:
+        shown |= of_each(take(batch))
+    begin = 0
+    for number in sorted(shown):
+        some = moved[begin : number + 1]
+        unknown = np.where(np.isnan(some).any(0), np.nan, 0)
+        np.testing.assert_array_equal(shown[number], np.where((some == 1).any(0), 1, unknown))
+        begin = number + 1
+    assert len(shown) < 60 - len(dropped)  # others were thinned
+
+
+def of_each(group):
+    blocks, _ = decode(group)
+    both = [blocks[f"channels/a/{name}"] for name in ("kernel", "bias")]
+    rows = np.concatenate([dequantize(block.codes[MOVED]) for block in both], axis=1)
+    return dict(zip(both[0].sequence.tolist(), rows, strict=True))
 
 
 def test_changes_are_written_with_records_or_alone():

@@ -142,6 +142,7 @@ function ChannelTable({ answer }: { answer: ChannelAnswer }) {
     ["‖Δ‖", (i) => formatNumber(answer.delta_norm[i])],
     ["Largest |Δ|", (i) => formatNumber(answer.delta_max[i])],
     ["Changed", (i) => share(answer.changed[i])],
+    ["Moved since the record before", (i) => (answer.moved[i] === null ? DASH : answer.moved[i] ? "yes" : "no")],
     ["Not pruned", (i) => share(answer.kept[i])],
     ["Trainable", (i) => share(answer.trainable[i])],
     ["Non-finite", (i) => formatCount(answer.nonfinite[i] ?? 0)],
