@@ -108,7 +108,7 @@ class PiecePlan:
         self.squares = np.empty((3, self._sums))
         self.counts = np.empty((3, self._sums), np.int32)
         self.positions = max(axis.elements for axis in axes)
-        whole = [piece for group in groups for piece in group]
+        whole = [piece for group in groups for piece in group if piece.fresh]
         spans = [np.arange(each.channel, each.channel + each.channels) for each in whole]
         self._channels = np.concatenate(spans)
         # Each channel's own, in order, unless several pieces have parts of one.
@@ -124,14 +124,14 @@ class PiecePlan:
     def _own_sums(self, group: Sequence[Piece]) -> list[Piece]:
         """Pieces that complete their channels themselves use the same sums, one after another.
 
-        Each has its own place for fingerprints.
+        Those with the same sums also have one place for fingerprints.
         """
         own, widest = [], max(piece.width if piece.sums == _OWN else 0 for piece in group)
         first, self._sums = self._sums, self._sums + widest
         for piece in group:
             places = {"sums": first, "ends": first + piece.width} if piece.sums == _OWN else {}
-            own.append(piece._replace(prints=self.prints, **places))
-            self.prints += piece.channels
+            self.prints += piece.channels if piece.fresh else 0
+            own.append(piece._replace(prints=self.prints - piece.channels, **places))
         return own
 
     def _cut(self, axes: Sequence[ChannelAxis]) -> Iterator[Piece]:
@@ -181,7 +181,7 @@ class PiecePlan:
 
 def _by_turns(part: Piece, times: int) -> Iterator[Piece]:
     """Cuts a piece into some of its turns each, a multiple of so many, with the same sums."""
-    most = times * max(1, CACHED // (times * part.stride))
+    most = times * max(1, CACHED // (times * part.channels * part.inner))
     for start in range(0, part.turns, most):
         place, turns = start * part.stride, min(most, part.turns - start)
         yield part._replace(
