@@ -127,14 +127,18 @@ def tables(positions: int) -> tuple[Integers, Integers]:
 
 @cache
 def _table(count: int, seed: int) -> Integers:
-    """Odd numbers from splitmix64."""
+    table = (splitmix64(count, seed) | np.uint64(1)).view(np.int64)
+    table.flags.writeable = False
+    return table
+
+
+def splitmix64(count: int, seed: int) -> npt.NDArray[np.uint64]:
+    """The first numbers of splitmix64 from a seed."""
     state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state += np.uint64(seed)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
-    table = ((state ^ (state >> np.uint64(31))) | np.uint64(1)).view(np.int64)
-    table.flags.writeable = False
-    return table
+    return state ^ (state >> np.uint64(31))
 
 
 def boxes(shape: Sequence[int], order: Sequence[int], most: int) -> Iterator[Box]:

@@ -234,3 +234,36 @@ def network(
             for place in range(start, start + channels * inner):
                 past[place] = current[place]
     return fits
+
+
+@compiled
+def sketches(
+    addresses: Integers,
+    sizes: Integers,
+    copy: Any,
+    signs: Any,
+    rotations: Integers,
+    blocks: Any,
+    out: Rows,
+) -> None:  # pragma: no cover
+    """The sketches of `core.sketch` of arrays where they lie, in words as those of `copy`.
+
+    `signs`, `rotations` and `blocks` are its tables. It overwrites `out`, (arrays, buckets).
+    """
+    rows, width = signs.shape
+    # Four sums in turn, each twice as long for the rotations: no store is loaded again at once.
+    sums = np.empty((4, 2 * width))
+    for number in range(addresses.size):
+        words, size = _pointer(addresses[number], copy), sizes[number]
+        out[number] = 0
+        for begin in range(0, size, rows * width):
+            sums[:] = 0
+            for row in range(min(rows, (size - begin + width - 1) // width)):
+                place = begin + row * width
+                own = sums[row & 3, rotations[row] : rotations[row] + width]
+                for lane in range(min(width, size - place)):
+                    own[lane] += np.float64(_value(words[place + lane]) * signs[row, lane])
+            sign = blocks[begin // (rows * width) % blocks.size]
+            for part in range(4):
+                for lane in range(width):
+                    out[number, lane] += sign * (sums[part, lane] + sums[part, width + lane])

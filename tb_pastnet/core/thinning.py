@@ -21,6 +21,26 @@ CAPACITY = 1024
 """Records stored at each stride: all of the first 1,024, every second of the next 2,048, …"""
 
 
+_EACH, _EIGHTH = 64, 256
+"""So many due records have each a sketch, and so many at least every eighth."""
+
+
+def has_sketch(number: int) -> bool:
+    """Whether the due record of a number, from 0, is sketched.
+
+    Each of the first 64, then every eighth, from 256 on every sixteenth, from 2,048 on every 32nd,
+    and so on: at least 64 in the last half of a longer run.
+
+    Example:
+        >>> [sum(map(has_sketch, range(count))) for count in (64, 256, 1024, 1 << 20)]
+        [64, 88, 136, 776]
+    """
+    if number < _EACH:
+        return True
+    stride = 8 if number < _EIGHTH else max(16, 1 << (number.bit_length() - 7))
+    return number % stride == 0
+
+
 class Thinning:
     """Decides for each due record whether it is stored: after `capacity` the stride doubles."""
 

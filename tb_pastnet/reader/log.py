@@ -39,6 +39,7 @@ from tb_pastnet.reader.overview import Overview
 from tb_pastnet.reader.records import Layer, Variable, variables_of
 from tb_pastnet.reader.run_findings import findings_of
 from tb_pastnet.reader.series_source import LOCAL
+from tb_pastnet.reader.sketch_series import Travel, travel
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import stacked, to_dataframe
 from tb_pastnet.reader.threads import Progress, unseen
@@ -163,6 +164,12 @@ class Run:
         overview = self.overview()
         # If a timeline is lost, the records have more steps.
         return overview.sparsity[np.isin(overview.steps, self.steps)]
+
+    @property
+    @reading
+    def travel(self) -> Travel:
+        """How far all of its layers together were from their first records: see `Layer.travel`."""
+        return travel(self._reader.sketches())
 
     @cached_property
     @reading

@@ -18,7 +18,7 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.checks import check_threshold
 from tb_pastnet.format.budget import CELLS
 from tb_pastnet.format.layout import ROWS, Rows
-from tb_pastnet.format.tags import TAG_FUNCTION
+from tb_pastnet.format.tags import TAG_FUNCTION, TAG_SKETCHES
 from tb_pastnet.reader import function_series
 from tb_pastnet.reader.arrays import Flags
 from tb_pastnet.reader.cache import Cache, ReadValue
@@ -41,6 +41,7 @@ from tb_pastnet.reader.series_source import (
     grouped,
     most_events,
 )
+from tb_pastnet.reader.sketch_series import SketchSeries, make_sketches
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
     NO_MARKS,
@@ -239,6 +240,18 @@ class RunReader:
             withheld=[name for name in probed if not readings.get((name, TAG_FUNCTION))],
             sampled=most < ALL,
         )
+
+    def sketches(self) -> SketchSeries:
+        """The sketches of its layers; no provider call without any."""
+        version = tuple(
+            (head.tb_run, head.start, head.versions.get(TAG_SKETCHES)) for head in self.run.lineages
+        )
+        return self.kept(("sketches",), self._read_sketches, version=version, large=True)
+
+    def _read_sketches(self) -> SketchSeries:
+        some = [head.tb_run for head in self.run.lineages if TAG_SKETCHES in head.versions]
+        readings, _ = self.store.source.read_listed(self.context, some, [TAG_SKETCHES])
+        return make_sketches(self.run.lineages, readings)
 
     @reading
     def accounts(self, rows: Rows = ROWS) -> dict[str, Account]:

@@ -30,6 +30,8 @@ from tb_pastnet.core.memory_layout import (
 )
 from tb_pastnet.core.parallel import processors, start_helpers, together
 from tb_pastnet.core.pieces import PIECE, PiecePlan
+from tb_pastnet.core.sketch import BUCKETS
+from tb_pastnet.core.sketch import tables as tables_of_sketches
 from tb_pastnet.core.statistics import VALUE_ROWS
 
 Floats = npt.NDArray[np.floating]
@@ -139,6 +141,7 @@ class NetworkCopies:
 
     Attributes:
         prints: the fingerprints of all channels, as `compare` found them.
+        weights: how many there are.
     """
 
     prints: Prints
@@ -151,6 +154,7 @@ class NetworkCopies:
         dtype: str = "float32",
     ) -> None:
         self._axes = axes
+        self.weights = len(axes)
         self._locate = locate
         self._kernel = kernel
         self._dtype = dtype
@@ -179,6 +183,16 @@ class NetworkCopies:
         self.prints = self._plan.joined(self._prints)
         return rows.astype(np.float32) if fits else rows
 
+    def sketches(self, members: Sequence[int]) -> npt.NDArray[np.float64]:
+        """The sketches of some current weights, by number, (weights, 64): see `core.sketch`."""
+        table, out = tables_of_sketches(), np.empty((len(members), BUCKETS))
+        addresses, kept = self._located()
+        sizes = np.array([prod(self._axes[member].shape) for member in members], np.int64)
+        places = np.array([addresses[member] for member in members], np.int64)
+        self._kernel.sketches(places, sizes, self._past, *table[:3], out)
+        del kept
+        return out
+
     def past(self) -> list[Values]:
         """The past values: an array for each weight."""
         parts = np.split(values_of(self._past), self._ends[:-1])
@@ -188,11 +202,7 @@ class NetworkCopies:
 
     def _pass(self, rows: Floats, *, measures: bool, replaces: bool) -> bool:
         """Passes all weights once; returns whether all norms fit into float32."""
-        try:
-            addresses, kept = self._locate(self._dtype)
-        except OtherValues:
-            self._past, self._dtype = values_of(self._past), "float32"
-            addresses, kept = self._locate(self._dtype)
+        addresses, kept = self._located()
         places = np.array(addresses, np.int64)
         groups, last = self._plan.groups, self._plan.last
         if len(groups) == 1:
@@ -210,6 +220,13 @@ class NetworkCopies:
                 fits = self._measure(places, last, rows, measures, replaces) and fits
         del kept
         return fits
+
+    def _located(self) -> tuple[Sequence[int], object]:
+        try:
+            return self._locate(self._dtype)
+        except OtherValues:
+            self._past, self._dtype = values_of(self._past), "float32"
+            return self._locate(self._dtype)
 
     def _measure(
         self,

@@ -23,6 +23,7 @@ from tb_pastnet.format.tags import TAG_FUNCTION, TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.record.changes import Changes
 from tb_pastnet.record.messages import Message
+from tb_pastnet.record.sketch_log import SketchLog
 from tb_pastnet.record.source import Probing
 from tb_pastnet.record.weight import Weight
 
@@ -43,7 +44,8 @@ class Record(NamedTuple):
     or their `Codes` once it is quantised. The learning rate is NaN if unknown. `function` is
     float32 (4, places of the probe), rows as in `function_change.MEASURES`, None without a probe,
     or if it couldn't be evaluated. `thinned` counts earlier records of the lineage that a budget
-    left out; `group_rates` are of the source's groups.
+    left out; `group_rates` are of the source's groups. `sketches` are those of
+    `Network.sketched`, float64 (weights, 64), None if the record has none.
     """
 
     sequence: int
@@ -55,6 +57,7 @@ class Record(NamedTuple):
     function: npt.NDArray[np.float32] | None = None
     thinned: int = 0
     group_rates: tuple[float, ...] = ()
+    sketches: npt.NDArray[np.float64] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -119,6 +122,7 @@ class Batch:
         lineage: int,
         thinning: Thinning | None = None,
         probe: Probing | None = None,
+        sketched: Sequence[int] = (),
     ) -> None:
         self._spans = tuple(spans)
         self.lineage = lineage
@@ -140,6 +144,7 @@ class Batch:
         self._by_budget = 0
         self._accounted = 0
         self.changes = Changes(lineage)
+        self._sketches = SketchLog(lineage, tuple(sketched))
         self.packed = self.carried = 0
 
     @property
@@ -173,6 +178,9 @@ class Batch:
             # The floats aren't kept: they take more memory than what waits here counts as.
             (record,) = quantized([record])
         self.reach(record.sequence + 1, record.thinned)
+        if record.sketches is not None:
+            self._sketches.add(record.sequence, record.step, record.sketches)
+            record = record._replace(sketches=None)
         changed = not self._thinning.keeps_next and self._mask_changed(record.values)
         self._previous = record.values
         record = self._with_unkept(record)
@@ -205,6 +213,7 @@ class Batch:
         for start in range(0, len(records), self._capacity):
             messages += self._blocks(records[start : start + self._capacity])
         messages += self._outputs(records)
+        messages += self._sketches.pack()
         messages += self.changes.pack()
         if closed or records or not messages:
             messages += self._timelines(records, closed=closed, notes=notes or {})
@@ -213,6 +222,7 @@ class Batch:
     def done(self, group: Group) -> None:
         """Starts again: all that waited was packed and written."""
         self.changes.done()
+        self._sketches.done()
         if group.messages[-1].tag == TAG_TIMELINE:
             self._timeline_step = group.messages[-1].step
             self._accounted = self._seen + self.carried
@@ -222,6 +232,7 @@ class Batch:
     def drop(self) -> None:
         """Drops what waits: these records then count as dropped."""
         self.changes.drop()
+        self._sketches.drop()
         for record in self._pending:
             self._carry(record)
         self._pending = []

@@ -170,7 +170,10 @@ class Lineage:
                 for tag in DESCRIPTIONS
             ]
 
-        batch = Batch(spans_of(source.network.weights), run.lineage, probe=probe)
+        sketched = set(map(id, source.network.sketched))
+        numbers = [n for n, each in enumerate(source.network.weights) if id(each) in sketched]
+        spans = spans_of(source.network.weights)
+        batch = Batch(spans, run.lineage, probe=probe, sketched=numbers)
         totals = schedule.timer.totals
         parts = self._segments, batch, describe, totals, sink.deferred
         sink.begin(LineageWriter(*parts))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, MOVED, OF_PAST, TRAINABLE
+from tb_pastnet.core.thinning import has_sketch
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.files import base_name
 from tb_pastnet.format.limits import MAX_STEP
@@ -385,7 +386,15 @@ class Recording:
             rate, of_groups = self._learning_rates(step)
             past_step = step if action.past_step is None else action.past_step
             made = sequence, step, past_step, time.time(), rate, values, function
-            return Record(*made, self._sink.thinned, of_groups)
+            sketches = self._sketches() if has_sketch(sequence) else None
+            return Record(*made, self._sink.thinned, of_groups, sketches)
+
+    def _sketches(self) -> npt.NDArray[np.float64] | None:
+        try:
+            return self._source.sketches()
+        except Exception as error:
+            self._failures.add("Could not sketch the weights", error)
+            return None
 
     def _moved_outputs(self, number: int) -> npt.NDArray[np.float32] | None:
         if self._probe is None:

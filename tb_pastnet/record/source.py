@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from types import ModuleType
 from typing import Any, Protocol, cast
@@ -16,6 +16,7 @@ from tb_pastnet.core.fingerprint import Prints, fingerprints
 from tb_pastnet.core.float_words import WORDS, address_of, words_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
+from tb_pastnet.core.sketch import BUCKETS, sketch
 from tb_pastnet.core.statistics import (
     MOVED,
     STATISTICS,
@@ -31,6 +32,7 @@ STACK_ELEMENTS = 1 << 16
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
+Sketches = npt.NDArray[np.float64]
 
 
 class Probing(Protocol):
@@ -106,6 +108,11 @@ class Source(ABC):
             its bits aren't those of the last comparison since `forget`.
         """
 
+    def sketches(self) -> Sketches | None:
+        """The sketches of `Network.sketched` as they are now, (weights, 64); None if unknown."""
+        weights = self.network.sketched
+        return np.stack([sketch(weight.effective()) for weight in weights]) if weights else None
+
     def forget(self) -> None:  # noqa: B027
         """Whether weights have moved is unknown at the next comparison: training goes back."""
 
@@ -145,6 +152,31 @@ class PartedSource(Source):
     def forget(self) -> None:
         """See `Source`."""
         self._prints = None
+
+    def sketches(self) -> Sketches | None:
+        """See `Source`."""
+        weights = self.network.sketched
+        if not weights:
+            return None
+        rows, begin = np.empty((len(weights), BUCKETS)), 0
+        first: list[Any] = next(iter(self._copies.values()))
+        # These parts come first.
+        for part in first:
+            if isinstance(part, NetworkCopies):
+                some = (self._sketched >= begin) & (self._sketched < begin + part.weights)
+                if some.any():
+                    rows[some] = part.sketches((self._sketched[some] - begin).tolist())
+                begin += part.weights
+        for row in np.flatnonzero(self._sketched >= begin).tolist():
+            rows[row] = sketch(weights[row].effective())
+        return rows
+
+    @cached_property
+    def _sketched(self) -> npt.NDArray[np.intp]:
+        """The places of sketched weights among those of the parts."""
+        names = {weight.name for weight in self.network.sketched}
+        own = [weight.name in names for weight in self.network.weights]
+        return np.asarray(self._places)[own]
 
     def _moved(self, prints: Prints) -> npt.NDArray[Any] | float:
         """Whether each channel has other bits than at the last comparison."""

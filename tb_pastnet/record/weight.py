@@ -6,6 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis, main_variable, variable_role
 from tb_pastnet.core.fingerprint import fingerprints
 from tb_pastnet.core.names import Called, Names
+from tb_pastnet.core.sketch import FEWEST
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import description
 from tb_pastnet.format.fitting import Room
@@ -194,6 +196,13 @@ class Network(Generic[W_co]):
                 f"choose others with variables=."
             )
         return cls(tuple(fitting), _layers(fitting), left_out, tuple(everything))
+
+    @cached_property
+    def sketched(self) -> tuple[W_co, ...]:
+        """The main weights of layers, if they are large enough for a sketch."""
+        main = {layer.main for layer in self.layers}
+        sizes = ((weight, weight.axis.channels * weight.axis.elements) for weight in self.weights)
+        return tuple(weight for weight, size in sizes if weight.name in main and size >= FEWEST)
 
     def origin(self) -> str:
         """A name for all values: runs that start from the same ones share it."""

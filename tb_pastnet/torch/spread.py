@@ -16,7 +16,7 @@ from torch import nn
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.source import Floats
+from tb_pastnet.record.source import Floats, Sketches
 from tb_pastnet.record.spread.audit import SpreadAudit
 from tb_pastnet.record.spread.gathering import SpreadMeasures
 from tb_pastnet.record.spread.parts import Part, RankGroup, part_of
@@ -75,6 +75,10 @@ class SpreadSource(TorchSource):
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`."""
         return self._spread.gathered()
+
+    def sketches(self) -> Sketches | None:
+        """See `Source`."""
+        return self._spread.sketches
 
 
 def measures_of(

@@ -9,6 +9,7 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.quantize import PRECISION
+from tb_pastnet.core.sketch import sketch
 from tests.conformance.figures import bits_differ, compare
 from tests.conformance.story import EVERY, STEPS, Story, moved, small
 
@@ -75,6 +76,36 @@ def test_after_a_restart_nothing_is_known_to_have_moved(begin: Any) -> None:
     for variable in run.variables.values():
         assert np.isnan(variable.moved[[0, 3]]).all()
         assert not variable.moved[[1, 2, 4]].any()
+
+
+def test_distances_are_those_of_the_weights(story: Story) -> None:
+    run, right = story.run, []
+    for layer in run.layers.values():
+        at = [values[layer.variable] for values in story.at]
+        if at[0].size <= 64:
+            assert not len(layer.travel.steps)
+            assert np.isnan(layer.distance(DUE[0], DUE[-1]).value)
+            continue
+        assert layer.travel.steps.tolist() == DUE
+        for step, far, error in zip(*layer.travel, strict=True):
+            right.append(abs(np.linalg.norm(at[step] - at[DUE[0]]) - far) <= error)
+        distance = layer.distance(DUE[3], DUE[7])
+        true = np.linalg.norm(at[DUE[7]] - at[DUE[3]])
+        assert abs(distance.value - true) <= 2 * distance.error
+    assert len(right) == 12 * sum(values.size > 64 for values in story.at[0].values())
+    assert np.mean(right) >= 0.9
+    assert run.travel.steps.tolist() == DUE
+
+
+def test_sketches_of_equal_arrays_are_equal(story: Story) -> None:
+    found = story.run._reader.sketches()
+    for row, step in enumerate(found.steps):
+        for place, name in enumerate(found.variables):
+            weights = story.at[step][name]
+            apart = found.values[row, place] - sketch(weights)
+            assert (
+                np.linalg.norm(apart) <= 1e-6 * np.linalg.norm(weights) + found.grid[row, place] * 8
+            )
 
 
 def test_a_past_step_is_named(story: Story) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.sketch import BUCKETS, Sketch
 from tb_pastnet.core.statistics import (
     CHANGED,
     DELTA_MAX,
@@ -23,12 +24,13 @@ from tb_pastnet.core.statistics import (
     STATISTICS,
     VALUE_ROWS,
 )
+from tb_pastnet.core.thinning import has_sketch
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import STOP
 from tb_pastnet.record.batch import spans_of
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.schedule import Action, Schedule
-from tb_pastnet.record.source import ArraySource, Floats
+from tb_pastnet.record.source import ArraySource, Floats, Sketches
 from tb_pastnet.record.spread.audit import SpreadAudit
 from tb_pastnet.record.spread.parts import Part, RankGroup
 from tb_pastnet.record.weight import Network, Weight
@@ -44,6 +46,9 @@ class SpreadMeasures:
 
     `network` has the whole weights, `own` measures their `parts` on this rank. The schedule is the
     same on all ranks. `settle` is called before weights are looked at.
+
+    Attributes:
+        sketches: those gathered from all ranks for this step, on rank 0; None if there are none.
     """
 
     def __init__(
@@ -68,6 +73,10 @@ class SpreadMeasures:
         self._elements, self._all = _elements(own.network.weights), _elements(network.weights)
         self._gathered: Floats | None = None
         self._apart = False
+        self._parts = parts
+        # Of this lineage.
+        self._records = 0
+        self.sketches: Sketches | None = None
 
     def gathered(self) -> Floats:
         """See `Source.compare`: the statistics gathered from all ranks for this step."""
@@ -111,6 +120,7 @@ class SpreadMeasures:
         if self.audited is not None:
             self.audited.begin()
         self._own.forget()
+        self._records = 0
         copy = self.schedule.restart(step)
         if copy is not None:
             self.take(copy)
@@ -125,7 +135,7 @@ class SpreadMeasures:
         self._ranks.leave()
 
     def _advance(self, step: int) -> None:
-        self._gathered = None
+        self._gathered = self.sketches = None
         if self.schedule.goes_back(step):
             self.restart(step)
         elif not self.schedule.passes(step):
@@ -154,8 +164,27 @@ class SpreadMeasures:
             self.audited.gather(self._ranks, facts[3:].tolist())
         if facts[2] and measured:
             self._failures.add("Could not measure the rows of another rank")
+        if has_sketch(self._records):
+            self._gather_sketches()
+        self._records += 1
         if self._ranks.first:
             self._gathered = self._finished(totals, largest)
+
+    def _gather_sketches(self) -> None:
+        names = [weight.name for weight in self._network.sketched]
+        sums = np.zeros((len(names), BUCKETS))
+        for row, name in enumerate(names):
+            if name in self._parts:
+                sums[row] = self._sketch(self._parts[name])
+        self._ranks.total(sums)
+        self.sketches = sums if names else None
+
+    def _sketch(self, part: Part) -> Sketch:
+        try:
+            return part.sketch()
+        except Exception as error:  # the others wait for this rank
+            self._failures.add("Could not sketch the rows of this rank", error)
+            return np.full(BUCKETS, np.nan)
 
     def _measure(self, action: Action) -> tuple[bool, _Rows, _Rows]:
         """Whether this rank could measure, and its terms for the sums and maxima over ranks."""

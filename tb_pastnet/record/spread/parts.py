@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis, explicit_axis
 from tb_pastnet.core.mask_input import spread
+from tb_pastnet.core.sketch import BUCKETS, Sketch, sketch
 from tb_pastnet.record.source import Ints
 
 
@@ -44,11 +46,26 @@ class Part:
         weight: the part.
         channels: for each of its channels the channel of the whole weight that it belongs to.
         total: how many channels the whole weight has.
+        runs: as many runs of its elements follow one another in the whole weight,
+        first: the first of which begins at this position,
+        apart: and the others so far from the one before.
     """
 
     weight: Any
     channels: Ints
     total: int
+    runs: int = 1
+    first: int = 0
+    apart: int = 0
+
+    def sketch(self) -> Sketch:
+        """Its part of the sketch of the whole weight."""
+        values = np.asarray(self.weight.effective())
+        total = np.zeros(BUCKETS)
+        if values.size:
+            for number, run in enumerate(values.reshape(self.runs, -1)):
+                total += sketch(run, self.first + number * self.apart)
+        return total
 
 
 def part_of(weight: Any, shape: tuple[int, ...], cut: tuple[int, int] | None) -> Part:
@@ -59,7 +76,12 @@ def part_of(weight: Any, shape: tuple[int, ...], cut: tuple[int, int] | None) ->
         numbers = numbers.take(range(begin, begin + shape[axis]), axis=axis)
     part = copy(weight)
     part.shape, part.axis = shape, explicit_axis(axes, shape, weight.name)
-    return Part(part, numbers.reshape(-1), weight.axis.channels)
+    runs = (1, 0, 0)
+    if cut is not None:
+        axis, begin = cut
+        inner = prod(shape[axis + 1 :])
+        runs = prod(shape[:axis]), begin * inner, weight.shape[axis] * inner
+    return Part(part, numbers.reshape(-1), weight.axis.channels, *runs)
 
 
 def _numbered(axis: ChannelAxis) -> tuple[tuple[int, ...], Ints]:
