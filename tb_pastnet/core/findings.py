@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.counted import counted
+from tb_pastnet.core.travel import TRAVELS, Verdict
 from tb_pastnet.core.violation import CAUSES, between
 
 HARM, CHANGE, FACT = "harm", "change", "fact"
@@ -48,6 +49,10 @@ KINDS: Mapping[str, FindingKind] = {
         "channels that an optimizer could train were unchanged at all records, or at the last 20 "
         "or more, and aren't stalled",
     ),
+    "settled": FindingKind(
+        FACT,
+        "layers that move in place or have arrived, by distances in the last half of the steps",
+    ),
     "rows": FindingKind(
         FACT, "rows of an embedding that were unchanged at all records, while others changed"
     ),
@@ -71,6 +76,7 @@ class LayerFacts(NamedTuple):
     last_step: int | None
     # since when channels are as they are at the newest record, by kind
     lasting: Mapping[str, Lasting] = {}
+    verdict: Verdict | None = None
 
 
 class Violated(NamedTuple):
@@ -159,6 +165,7 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
         *_lost(runs, several),
         *_silent(runs, several),
         *_states(runs, several),
+        *_settled(runs, several),
     ]
     places = {kind: place for place, kind in enumerate(KINDS)}
 
@@ -308,6 +315,27 @@ def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: boo
     return f"{who}: stalled, {when}. Cause unknown" if kind == "stalled" else f"{who}: {when}"
 
 
+def _settled(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    """Layers of which a verdict says that they don't travel; none is stalled, too."""
+    groups: dict[str, list[tuple[RunFacts, LayerFacts, Verdict]]] = {}
+    for run in runs:
+        for layer in run.layers:
+            found = layer.verdict
+            if found and found.kind != TRAVELS and "stalled" not in layer.lasting:
+                groups.setdefault(found.kind, []).append((run, layer, found))
+    for kind, group in groups.items():
+        members = [(run, layer) for run, layer, _ in group]
+        largest = max((found for *_, found in group), key=lambda found: found.share)
+        since = min(found.since for *_, found in group)
+        most = "at most " if len(group) > 1 else ""
+        text = (
+            f"{_where(*_ids(members), several)}: {kind} since step {since:,}, {most}"
+            f"{100 * largest.share:.2g} % of the norm in the last {largest.steps:,} steps"
+        )
+        numbers = {"steps": largest.steps}
+        yield _about_layers("settled", members, None, since, numbers, text, group[0][0].name, kind)
+
+
 _Members = Sequence[tuple[RunFacts, LayerFacts]]
 
 
@@ -319,11 +347,13 @@ def _about_layers(
     numbers: Mapping[str, int],
     text: str,
     shown_run: str,
+    cause: str | None = None,
 ) -> Finding:
     layers, runs = _ids(members)
     only = layers[0] if len(layers) == 1 else None
+    cause = "unknown" if kind == "stalled" else cause
     return Finding(
-        kind, "unknown" if kind == "stalled" else None, runs, layers, channels, step, numbers, text,
+        kind, cause, runs, layers, channels, step, numbers, text,
         "layer" if only else "network", shown_run, only,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from distances over many steps, in the last half of a run.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -98,34 +99,50 @@ class Verdict(NamedTuple):
     exponent: float
     text: str
 
+    @property
+    def share(self) -> float:
+        """The way as a share of the norm; NaN if that is 0."""
+        return self.distance / self.norm if self.norm > 0 else math.nan
 
-def verdict(
-    steps: Integers, sketches: Floats, norm: float, rates: Floats, jumps: Integers
-) -> Verdict | None:
+
+class Ending(NamedTuple):
+    """What a verdict needs to know of a layer besides its sketches.
+
+    Attributes:
+        norm: at its newest record.
+        trains: whether updates may change any of it, and its learning rate is known and above a
+            tenth of its highest.
+        jump: the last step at which a mask changed or training was resumed; None: never.
+    """
+
+    norm: float
+    trains: bool
+    jump: int | None
+
+
+def verdict(steps: Integers, sketches: Floats, ending: Ending) -> Verdict | None:
     """What may be said of a layer at the end of its records; None if too little is known.
 
     Args:
         steps: int64 (sketches,), increasing.
         sketches: float64 (sketches, 64), NaN where unknown.
-        norm: of the layer at the last of them.
-        rates: float64 (records,), its learning rates at all records, NaN where unknown.
-        jumps: int64, the steps at which weights were pruned, rewound or loaded.
+        ending: how its records end.
     """
     known = np.isfinite(sketches).all(axis=1)
     steps, sketches = steps[known], sketches[known]
-    if not len(steps) or not _rate_is_high(rates):
+    if not (len(steps) and ending.trains):
         return None
     middle = (steps[0] + steps[-1]) / 2
     late = steps >= middle
-    if np.count_nonzero(late) < FEWEST or ((jumps > middle) & (jumps <= steps[-1])).any():
+    jumped = ending.jump is not None and ending.jump > middle
+    # What doesn't change at all is another matter.
+    if jumped or np.count_nonzero(late) < FEWEST or not np.ptp(sketches[late], axis=0).any():
         return None
     tenth = max(int(steps[-1] - steps[0]) // 10, 1)
     exponent = growth(steps[late], sketches[late], tenth)
     ago = int(np.argmin(np.abs(steps - (steps[-1] - tenth))))
     way = float(np.linalg.norm(sketches[-1] - sketches[ago]))
     farthest = float(np.linalg.norm(sketches - sketches[0], axis=1).max())
-    if not farthest:  # it is unchanged, which is another matter
-        return None
     if way <= ARRIVED * farthest:
         kind = AT_GOAL
     elif exponent <= NOWHERE:
@@ -133,7 +150,8 @@ def verdict(
     else:
         kind = TRAVELS
     since, span = int(steps[late][0]), int(steps[-1] - steps[ago])
-    return Verdict(kind, since, span, way, norm, exponent, _words(kind, since, span, way, norm))
+    words = _words(kind, since, span, way, ending.norm)
+    return Verdict(kind, since, span, way, ending.norm, exponent, words)
 
 
 def _words(kind: str, since: int, span: int, way: float, norm: float) -> str:
@@ -171,7 +189,7 @@ def _mean_distance(steps: Integers, sketches: Floats, lag: float) -> float:
     return float(np.sqrt(np.mean(squares))) if len(squares) >= _FEWEST_PAIRS else np.nan
 
 
-def _rate_is_high(rates: Floats) -> bool:
+def is_high(rates: Floats) -> bool:
     """Whether the last learning rate is known, and above a tenth of the highest."""
     if not len(rates) or not np.isfinite(rates[-1]):
         return False

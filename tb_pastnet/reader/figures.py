@@ -23,6 +23,7 @@ from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import Lasting, lasting_each
 from tb_pastnet.core.checks import check_threshold
+from tb_pastnet.core.travel import Ending
 from tb_pastnet.format.budget import FIGURES
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
@@ -36,6 +37,7 @@ from tb_pastnet.reader.state_series import KERNEL, STATISTIC
 from tb_pastnet.reader.store import MARKS, RunReader
 from tb_pastnet.reader.tally import BINS, CELL_BYTES, StateCounts, Tally, make_tally
 from tb_pastnet.reader.threads import in_threads
+from tb_pastnet.reader.verdicts import ending_of
 from tb_pastnet.reader.violation_list import mark
 from tb_pastnet.reader.wide_series import WideSeries
 
@@ -57,6 +59,7 @@ class RunSummary:
     rows: npt.NDArray[np.int32]
     accounts: tuple[Account, ...]  # of each layer's main variable
     lasting: tuple[Mapping[str, Lasting], ...]  # of each layer's main variable; see `_lasting`
+    endings: tuple[Ending, ...]  # of each layer's main variable
     deltas: Integers  # (`BINS`,), see `Tally`, of all layers together
     # (layers, records), pruned weights, NaN where unknown; whole numbers in the smallest dtype
     pruned: npt.NDArray[Any]
@@ -108,6 +111,7 @@ class _VariableSummary(NamedTuple):
     partial: Floats
     marked: int
     lasting: Mapping[str, Lasting]
+    ending: Ending
     account: Account
     notes: Notes
 
@@ -147,6 +151,7 @@ def _make_tallies(reader: RunReader) -> RunTallies:
         np.array([rows_of(steps, main.steps) for main in mains], np.int32).reshape(pruned.shape),
         tuple(main.account for main in mains),
         tuple(main.lasting for main in mains),
+        tuple(main.ending for main in mains),
         sum((own.tally.deltas for own in tallies), np.zeros(BINS, np.int64)),
         smallest(pruned),
         prunable,
@@ -225,6 +230,7 @@ def _summaries(reader: RunReader, wide: WideSeries, *, pack: bool) -> _Summaries
             states.partial[number],
             len(states.marks[number].channels),
             each_lasting[number],
+            ending_of(wide.of(number)),
             records.account,
             records.notes,
         )

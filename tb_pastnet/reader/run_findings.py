@@ -10,6 +10,7 @@ from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, fi
 from tb_pastnet.reader.figures import RunSummary, summary_of
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.store import RunReader
+from tb_pastnet.reader.verdicts import judged
 
 
 def findings_of(readers: Sequence[RunReader]) -> list[Finding]:
@@ -25,7 +26,7 @@ def as_json(finding: Finding) -> dict[str, Any]:
 
 
 def _facts(reader: RunReader) -> RunFacts:
-    summary, run = summary_of(reader), reader.run
+    summary, run, sketches = summary_of(reader), reader.run, reader.sketches()
     _, violations = reader.list_violations(Notes())
     violated = [
         Violated(*(getattr(violation, name) for name in Violated._fields))
@@ -38,6 +39,7 @@ def _facts(reader: RunReader) -> RunFacts:
             run.variables[layer.main].channels,
             *_ends(summary, number),
             summary.lasting[number],
+            judged(sketches, layer.main, summary.endings[number]),
         )
         for number, layer in enumerate(run.layers)
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_pastnet.core.quantize import dequantize
-from tb_pastnet.core.statistics import NORM
-from tb_pastnet.core.travel import Verdict, verdict
+from tb_pastnet.core.quantize import ZERO, dequantize
+from tb_pastnet.core.statistics import MASK_ROWS, NORM, TRAINABLE
+from tb_pastnet.core.travel import Ending, Verdict, is_high, verdict
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.sketch_series import SketchSeries
 from tb_pastnet.reader.store import RunReader
@@ -14,22 +14,31 @@ from tb_pastnet.reader.store import RunReader
 
 def verdict_of(reader: RunReader, variable: str) -> Verdict | None:
     """What the records of a variable prove at their end; None if too little is known."""
-    sketches = reader.sketches().of([variable])
-    return judged(reader, variable, sketches, reader.series(variable))
+    return judged(reader.sketches(), variable, ending_of(reader.series(variable)))
 
 
-def judged(
-    reader: RunReader, variable: str, sketches: SketchSeries, records: RecordSeries
-) -> Verdict | None:
-    """The same, from the sketches and the records of the variable."""
-    if not len(sketches.steps) or not len(records.steps):
+def judged(sketches: SketchSeries, variable: str, ending: Ending) -> Verdict | None:
+    """The same, from the sketches of its run."""
+    own = sketches.of([variable])
+    if not len(own.steps):
         return None
-    changes = [change.step for change in reader.masks.events(variable) if change.mask == "kept"]
-    resumed = records.steps[np.flatnonzero(np.diff(records.writers)) + 1]
-    jumps = np.array([*changes, *resumed.tolist()], np.int64)
-    row = int(np.searchsorted(records.steps, sketches.steps[-1], side="right")) - 1
-    norm = float(np.sqrt(np.nansum(dequantize(records.codes[NORM, max(row, 0)]) ** 2)))
-    values = np.where(
-        (sketches.frames == sketches.frames[-1])[:, None], sketches.values[:, 0], np.nan
+    comparable = (own.frames == own.frames[-1])[:, None]
+    return verdict(own.steps, np.where(comparable, own.values[:, 0], np.nan), ending)
+
+
+def ending_of(records: RecordSeries) -> Ending:
+    """How the records of a variable end."""
+    if not len(records.steps):
+        return Ending(np.nan, trains=False, jump=None)
+    jumps = np.diff(records.writers) != 0
+    for row in MASK_ROWS:
+        plane = records.codes[row]
+        jumps |= (plane[1:] != plane[:-1]).any(axis=1)
+    last = np.flatnonzero(jumps)[-1:].tolist()
+    norms = dequantize(records.codes[NORM, -1])
+    free = bool((records.codes[TRAINABLE, -1] != ZERO).any())
+    return Ending(
+        float(np.sqrt(np.nansum(norms**2))),
+        trains=free and is_high(records.learning_rates),
+        jump=int(records.steps[last[0] + 1]) if last else None,
     )
-    return verdict(sketches.steps, values, norm, records.learning_rates, jumps)

@@ -92,7 +92,7 @@ def test_distances_are_those_of_the_weights(story: Story) -> None:
         distance = layer.distance(DUE[3], DUE[7])
         true = np.linalg.norm(at[DUE[7]] - at[DUE[3]])
         assert abs(distance.value - true) <= 2 * distance.error
-    assert len(right) == 12 * sum(values.size > 64 for values in story.at[0].values())
+    assert len(right) == len(DUE) * sum(values.size > 64 for values in story.at[0].values())
     assert np.mean(right) >= 0.9
     assert run.travel.steps.tolist() == DUE
 

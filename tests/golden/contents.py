@@ -26,6 +26,7 @@ from tb_pastnet.format.function_change import (
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.overhead import Overhead, encode_overhead
+from tb_pastnet.format.sketches import Sketches, encode_sketches
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 from tests import sealed
@@ -49,6 +50,24 @@ def block() -> Block:
     codes[6], codes[7] = 0, -16 * (channel[0] % 3)
     record = np.arange(16)
     return Block(3 + 2 * record, 10 + 10 * record, 9 + 10 * record, codes)
+
+
+def moved() -> Block:
+    """The same, and which channels have moved since the record before; of some it is unknown."""
+    record, channel = np.ogrid[:16, :24]
+    made = block()
+    made.codes[8] = np.choose((record + channel) % 3, [0, -32768, 32766])
+    return made
+
+
+def sketches(*, whole: bool) -> Sketches:
+    """Of two variables: whole at one step, or later differences, one of which isn't finite."""
+    step, variable, bucket = np.ogrid[: 1 if whole else 3, :2, :64]
+    values = (bucket - 40.0) * 2.0 ** (-7 * step) * (1 + variable)
+    values[-1, 1] = np.nan
+    number = step[:, 0, 0]
+    none = np.zeros(values.shape[:2])
+    return Sketches((0, 5), 3 + 2 * number, 140 + 10 * number, values, whole, none)
 
 
 def later() -> dict[str, np.ndarray]:
@@ -198,6 +217,13 @@ def messages() -> dict[str, bytes]:
     """Each golden file's name and its bytes, as today's codec writes them."""
     return {
         "channels_counts.bin": encode_block(block(), tag=CHANNELS, lineage=LINEAGE),
+        "channels_moved.bin": encode_block(moved(), tag=CHANNELS, lineage=LINEAGE),
+        **{
+            f"sketches_{name}.bin": encode_sketches(
+                sketches(whole=name == "whole"), tag="sketches", step=LAST_STEP, lineage=LINEAGE
+            )
+            for name in ("whole", "apart")
+        },
         "channels_later.bin": sealed.block(
             later(), near={"größe": "norm"}, tag=CHANNELS, step=LAST_STEP, lineage=LINEAGE
         ),

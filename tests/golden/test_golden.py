@@ -39,6 +39,22 @@ def test_channels():
         assert block.unknown == ()
 
 
+def test_what_has_moved():
+    (block,) = decoded("channels_moved.bin", Kind.CHANNELS, tag=contents.CHANNELS)
+    alike(block, contents.moved(), "sequence", "steps", "past_steps", "codes")
+
+
+@pytest.mark.parametrize("name", ["whole", "apart"])
+def test_sketches(name):
+    (found,) = decoded(f"sketches_{name}.bin", Kind.SKETCHES, tag="sketches")
+    expected = contents.sketches(whole=name == "whole")
+    alike(found, expected, "variables", "sequence", "steps", "whole")
+    half = 0.5 * found.grid[..., None]
+    known = np.isfinite(expected.values)
+    np.testing.assert_array_equal(np.isfinite(found.values), known)
+    assert (np.abs(found.values - expected.values) <= 1.001 * half)[known].all()
+
+
 def test_channels_of_a_later_version():
     (block,) = decoded("channels_later.bin", Kind.CHANNELS, tag=contents.CHANNELS)
     expected = contents.later()

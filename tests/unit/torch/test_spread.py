@@ -185,6 +185,16 @@ def test_the_log_is_that_of_the_same_training_on_one_rank(trained):
             )
 
 
+def test_sketches_are_those_of_the_same_training_on_one_rank(trained):
+    sharded, alone = (
+        log(trained.folder / kind)._reader.sketches() for kind in ("sharded", "alone")
+    )
+    assert sharded.variables == alone.variables
+    assert sharded.steps.tolist() == alone.steps.tolist() == STEPS
+    apart = np.linalg.norm(sharded.values - alone.values, axis=2)
+    assert (apart <= 1e-6 * np.linalg.norm(alone.values, axis=2) + 8 * alone.grid).all()
+
+
 def test_copies_give_the_log_of_one_rank(trained):
     copies, alone = log(trained.folder / "copies"), log(trained.folder / "alone")
     assert list(copies.variables) == list(alone.variables)
