@@ -1,15 +1,15 @@
-"""A sketch of an array: 64 numbers that tell how far it is from another array of its shape.
+"""A sketch of an array: 64 numbers that show how far it is from another array of its shape.
 
-Element i, in C order of the array as its framework shows it, is added to bucket
-(i + R[(i div 64) mod 4096]) mod 64, times a sign: that of S[(i div 64) mod 4096] at bit i mod 64,
-times that of B[i div 262144]. A set bit is a minus. S, R and B are numbers from splitmix64 with the
-seeds 3, 4 and 5, as for `core.fingerprint`: S whole, of R the upper 6 bits, of B the upper bit.
+Elements are numbered in C order of the array as its framework shows it. Element i is in row
+r = i div 64, and is added to bucket (i + R[r mod 4096]) mod 64, with two signs: bit i mod 64 of
+S[r mod 4096], and B[i div 262144]. A set bit is a minus. S, R and B are numbers from splitmix64
+with the seeds 3, 4 and 5, as for `core.fingerprint`. R are the upper 6 bits, B the upper bit.
 
 The distance of two sketches estimates the Euclidean distance of the arrays, without bias in its
 square. This is a CountSketch (Charikar, Chen, Farach-Colton: Finding frequent items in data
 streams, 2002) with one row. Its square varies by at most √(2/64) of itself (Thorup, Zhang:
-Tabulation based 4-universal hashing with applications to second moment estimation, 2004), so that
-a distance is right within 18 %, in 19 of 20 cases. Without the rotation R, all elements of a column
+Tabulation based 4-universal hashing with applications to second moment estimation, 2004). So a
+distance is right within 18 %, in 19 of 20 cases. Without the rotation R, all elements of a column
 of a matrix would be in the same bucket.
 """
 

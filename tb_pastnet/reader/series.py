@@ -197,9 +197,9 @@ def _closed(opened: OpenedPart, records: Block, left_out: int) -> _Part:
 
 
 def _unknown_after_gaps(records: Block) -> Block:
-    """Where records are lost, they may have had what moved: what didn't is unknown then.
+    """Records that are lost may have said what moved: after a gap, what didn't is unknown.
 
-    What a writer leaves out it adds to the next record.
+    A writer adds what it leaves out to the next record.
     """
     gaps = np.flatnonzero(np.diff(records.sequence, prepend=-1) > 1)
     moved = records.codes[MOVED, gaps]
