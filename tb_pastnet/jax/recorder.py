@@ -192,5 +192,5 @@ class Recorder(ArrayRecorder):
             self._declare(by_name(params, masks, "masks"), by_name(params, kept, "kept"))
             self.observe()
 
-    def _audit_end(self) -> None:
-        """The weights after the last recorded step are unknown."""
+    def _look_last(self) -> None:
+        """See `Recording`: the weights after the last call are unknown."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +13,15 @@ import numpy.typing as npt
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, OF_PAST, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.format.files import base_name
 from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.batch import Record
 from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
+from tb_pastnet.record.last_record import LastRecord
 from tb_pastnet.record.lineage import Lineage, Recorded
+from tb_pastnet.record.logdir import check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, PROBE, RECORDS, metered
 from tb_pastnet.record.scalars import LogFunction, Scalars
@@ -92,6 +91,7 @@ class Recording:
         check_log(log)
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
+        self._newest = LastRecord()
         self._guard = CallGuard()
         self._begun = self._closed = self._complete = self._refused = False
         self._went_back = self._said = False
@@ -135,6 +135,14 @@ class Recording:
     def last_step(self) -> int | None:
         """The last step that was seen; None before the first."""
         return self._schedule.last
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the newest record is one of the end, after that of the last step.
+
+        If training continues, call `restart(last_step)` first.
+        """
+        return self._newest.step > (self._schedule.last or 0)
 
     @property
     def _idle(self) -> bool:
@@ -262,23 +270,24 @@ class Recording:
     @noted("Could not hand over what is left")
     def _tell_rest(self, *, closed: bool) -> None:
         if closed:
-            self._audit_end()
+            self._look_last()
         self._tell_late()
         if closed:
             self._timer.rest()
 
     @metered("Could not close the log")
     def close(self, timeout: float | None = None) -> None:
-        """Writes waiting records and the final account. Also runs when the program ends.
+        """Records weights that changed after the last record, and writes what waits.
 
-        A signal handler may call it, even in the middle of `record`.
+        When the program ends, waiting records are written, too. A signal handler may call it, even
+        in the middle of `record`: then only what waits is written.
 
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
         """
         if self._idle:
             return
-        self._guard.run(self._tell_late)
+        self._guard.run(self._tell_rest, closed=True)
         self._closed = True
         self._tracker.close()
         self._complete = self._sink.close(timeout)
@@ -306,9 +315,10 @@ class Recording:
             self._timer.totals.steps += 1
             self._tell_masks(self._sink, step)
             return
-        if self._schedule.goes_back(step):
+        goes_back = self._schedule.goes_back(step)
+        if goes_back or step <= self._newest.step:
             # The values that this step came from are unknown, so it has nothing to compare with.
-            if not self._went_back:
+            if goes_back and not self._went_back:
                 self._went_back = True
                 LOGGER.warning(_WENT_BACK, step, self._schedule.last)
             self._restart(step)
@@ -347,6 +357,7 @@ class Recording:
                 self._schedule.copied(action.compare)
             if sink.offer(record):
                 self.records += 1
+                self._newest = LastRecord.of(record, action)
             elif self._closed:
                 self._refused = True
                 self._failures.add("Could not make a record: the Recorder was closed meanwhile")
@@ -413,6 +424,7 @@ class Recording:
         with self._timer.part(COPIES):
             self._source.copy(number)
         self._schedule.copied(number)
+        self._newest = self._newest.copied(number)
 
     # Each of these turns the clock to its own part; whatever comes next turns it on.
 
@@ -430,17 +442,24 @@ class Recording:
         self._timer.turn(MASKS)
         self._tracker.hand_masks(sink, step, due=due)
 
-    def _audit_end(self) -> None:
-        """Finds what moved after the last record, for example by averages written at the end."""
-        if self._begun and self._schedule.last is not None:
-            self._tell_violations(self._sink, self._schedule.last)
+    @noted("Could not look at the weights at the end")
+    def _look_last(self) -> None:
+        """Records what changed after the last record: by averages, the best weights, more steps."""
+        last = self._schedule.last
+        if not self._begun or last is None:
+            return
+        step, end = self._schedule.end(self._newest.step)
+        if step <= MAX_STEP and self._newest.has_changed(self._source, end):
+            self._record(self._sink, step, end)
+        else:
+            self._tell_violations(self._sink, last)
             self._source.release()
 
     @noted("Could not record masks")
     def _tell_late(self) -> None:
         """Writes the rest: masks that changed after the last step are in force from the next."""
-        step = self._schedule.last
-        if self._begun and step is not None:
+        if self._begun and self._schedule.last is not None:
+            step = max(self._schedule.last, self._newest.step)
             self._tracker.hand_late_violations(self._sink, step)
             self._tell_masks(self._sink, step + 1, due=True)
 
@@ -448,29 +467,13 @@ class Recording:
         if self._begun:
             self._begun = False  # if the next can't be begun yet, the next step begins it
             self._timer.restart()
+            self._newest = LastRecord()
             self._lineage = self._lineage.next()
             self._tracker.begin()
             self._begin(resumed=step > 0)
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
-
-
-def check_logdir(logdir: Any) -> str:
-    """The path of a run's directory; raises InvalidArgument where it can't be one."""
-    with suppress(TypeError):
-        path = os.fspath(logdir)
-        if isinstance(path, str) and _usable(path):
-            return path
-    raise InvalidArgument(
-        f"Could not record: expected logdir= the path of the run's own directory, got "
-        f"{logdir!r:.100}. Write logdir='runs/a'."
-    )
-
-
-def _usable(path: str) -> bool:
-    """Whether a run may have this directory."""
-    return path != "" and "\0" not in path and parse_run(base_name(path)) is None
 
 
 def check_exit_timeout(exit_timeout: float) -> float:

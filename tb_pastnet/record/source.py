@@ -16,7 +16,10 @@ from tb_pastnet.core.float_words import WORDS, address_of, words_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
 from tb_pastnet.core.statistics import (
+    CHANGED,
     KEPT,
+    NONFINITE,
+    NORM,
     STATISTICS,
     TRAINABLE,
     VALUE_ROWS,
@@ -108,6 +111,21 @@ class Source(ABC):
             Floats (statistics, channels of all weights), rows as in `core.statistics.STATISTICS`;
             kept and trainable are 1, because masks are handled elsewhere.
         """
+
+    def has_changed(self, values: Floats, number: int, *, same_past: bool, is_since: bool) -> bool:
+        """Whether a weight has other values than at the last record, as its statistics show.
+
+        Args:
+            values: the statistics of that record.
+            number: of a past copy.
+            same_past: whether the record was compared with this copy.
+            is_since: whether the copy was taken at the record, or later.
+        """
+        now = self.compare(number)
+        rows = slice(VALUE_ROWS) if same_past else [NORM, NONFINITE]
+        if not np.array_equal(now[rows], values[rows], equal_nan=True):
+            return True
+        return is_since and bool(now[CHANGED].any())
 
 
 class PartedSource(Source):

@@ -271,7 +271,9 @@ class Recorder(Recording):
 
     @metered("Could not close the log")
     def close(self, timeout: float | None = None) -> None:
-        """Writes waiting records and the final account. Also runs when the program ends.
+        """Records weights that changed after the last record, and writes what waits.
+
+        When the program ends, waiting records are written, too.
 
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
@@ -280,6 +282,13 @@ class Recorder(Recording):
         super().close(timeout)
         if self._spread is not None:
             self._spread.leave()
+
+    def _look_last(self) -> None:
+        """See `Recording`. If ranks share weights, all of them would have to look."""
+        if self._spread is None:
+            self._between.take()
+            self._between.end()
+            super()._look_last()
 
     @noted("Could not follow the executions")
     def follow_executions(self) -> None:

@@ -335,8 +335,8 @@ def test_an_optimizer_for_each_weight_costs_no_more_than_its_weight(masks, tmp_p
                 layer.weight.grad = torch.ones(2, 2)
                 optimizer.step()
             recorder.record(step)
-    assert looks.count(ModuleAudit) == 1  # before the first update of a step
-    assert looks.count(ModuleCauses) == (16 if masks else 0)  # around each step of its weight
+        assert looks.count(ModuleAudit) == 1  # before the first update of a step
+        assert looks.count(ModuleCauses) == (16 if masks else 0)  # around each step of its weight
 
 
 def test_a_training_whose_steps_are_all_skipped_says_so(tmp_path, caplog):
