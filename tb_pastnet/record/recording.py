@@ -142,7 +142,7 @@ class Recording:
 
         If training continues, call `restart(last_step)` first.
         """
-        return self._newest.step > (self._schedule.last or 0)
+        return self._newest.step > (self._schedule.now or 0)
 
     @property
     def _idle(self) -> bool:

@@ -230,7 +230,7 @@ class Schedule:
         Args:
             recorded: the step of the newest record; -1 without any.
         """
-        step = max((self.last or 0) + self.made // self.updates.each, recorded + 1)
+        step = max((self.now or 0) + self.made // self.updates.each, recorded + 1)
         taken = [
             (step_of, copy)
             for copy, step_of in enumerate(self._steps)
