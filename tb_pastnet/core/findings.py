@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.counted import counted
+from tb_pastnet.core.following import CAUSES as FOLLOW_CAUSES
+from tb_pastnet.core.following import FollowRecords, follow_causes
 from tb_pastnet.core.violation import CAUSES, between
 
 HARM, CHANGE, FACT = "harm", "change", "fact"
@@ -40,6 +42,11 @@ KINDS: Mapping[str, FindingKind] = {
         HARM,
         "training has ended, and channels that an optimizer could train were unchanged at the last "
         "20 records or more, over at least half of the steps",
+    ),
+    "follows": FindingKind(
+        HARM,
+        "weights declared with `follows=` don't follow their sources: they never move, move away, "
+        "take over all in each step, or differed at the start; one finding per cause",
     ),
     "frozen": FindingKind(CHANGE, "channels are frozen"),
     "pruned": FindingKind(CHANGE, "channels are pruned"),
@@ -97,6 +104,7 @@ class RunFacts(NamedTuple):
     account: Account = Account()
     problem: str = ""  # why it could not be read
     closed: bool = False  # whether training has ended, as far as the writer knew
+    followed: Sequence[FollowRecords] = ()  # weights that follow others
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,7 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
         *_lost(runs, several),
         *_silent(runs, several),
         *_states(runs, several),
+        *_following(runs, several),
     ]
     places = {kind: place for place, kind in enumerate(KINDS)}
 
@@ -306,6 +315,31 @@ def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: boo
         some = f", some from step {first:,} on" if first < since else ""
         when = f"unchanged at the last {counted(fewest, 'record')}, from step {since:,} on{some}"
     return f"{who}: stalled, {when}. Cause unknown" if kind == "stalled" else f"{who}: {when}"
+
+
+def _following(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    """Weights that don't follow as they should, by cause."""
+    groups: dict[str, list[tuple[RunFacts, LayerFacts, FollowRecords]]] = {}
+    for run in runs:
+        layers = {layer.id: layer for layer in run.layers}
+        for pair, cause in zip(run.followed, follow_causes(run.followed), strict=True):
+            if cause is not None and pair.layer in layers:
+                groups.setdefault(cause, []).append((run, layers[pair.layer], pair))
+    for cause, group in groups.items():
+        members = [(run, layer) for run, layer, _ in group]
+        pairs = [pair for *_, pair in group]
+        names = {run.name for run, _ in members}
+        weights, of = len(group), sum(len(run.followed) for run in runs if run.name in names)
+        records = min(len(pair.steps) for pair in pairs)
+        first = min(int(pair.steps[0]) for pair in pairs)
+        text = (
+            f"{weights:,} of {counted(of, 'weight')} in follows=, of "
+            f"{_where(*_ids(members), several)}, {FOLLOW_CAUSES[cause]} "
+            f"({counted(records, 'record')})"
+        )
+        numbers = {"weights": weights, "of": of, "records": records}
+        finding = _about_layers("follows", members, None, first, numbers, text, members[0][0].name)
+        yield replace(finding, cause=cause)
 
 
 _Members = Sequence[tuple[RunFacts, LayerFacts]]

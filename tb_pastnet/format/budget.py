@@ -31,6 +31,9 @@ JSON_VALUES = Allowance(1 << 12, 8)
 PROBE_VALUES = Allowance(1 << 24, 100)
 """Values in all messages of a run's probe: a recorder's have at most 13 for each byte."""
 
+FOLLOWED_VALUES = Allowance(1 << 24, 100)
+"""Values in all messages of a run about weights that follow others: a recorder's have fewer."""
+
 GROUP_RATES = Allowance(1 << 16, 1)
 """Groups times records of one lineage: a recorder stores 8 bytes for each."""
 

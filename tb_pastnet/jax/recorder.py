@@ -69,7 +69,8 @@ class Recorder(ArrayRecorder):
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names or patterns.
+            network, as names or patterns, or as a mapping from these to the weights that they
+            follow.
         log: a function that is called with the numbers of each record, a dictionary of floats, and
             its step, like `wandb.log`.
         exit_timeout: seconds that the program waits at its end for a store.

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
+from tb_pastnet.core.following import FollowRecords
 from tb_pastnet.reader.figures import RunSummary, summary_of
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.state_series import STATISTIC
 from tb_pastnet.reader.store import RunReader
 
 
@@ -41,7 +45,35 @@ def _facts(reader: RunReader) -> RunFacts:
         )
         for number, layer in enumerate(run.layers)
     ]
-    return RunFacts(run.name, last, layers, violated, run.account, run.problem, run.closed)
+    facts = last, layers, violated, run.account, run.problem, run.closed
+    return RunFacts(run.name, *facts, followed=_followed(reader))
+
+
+def _followed(reader: RunReader) -> list[FollowRecords]:
+    """The records of each weight that follows another one."""
+    variables = reader.run.variables
+    pairs = []
+    for follows in reader.follows().pairs:
+        pair = follows.pairs[0]
+        target, source = variables.get(pair.target), variables.get(pair.source)
+        if target is None:
+            continue
+        distance, covered, moved = follows.values.astype(np.float64)
+        rounded = source is not None and source.dtype != target.dtype
+        pairs.append(
+            FollowRecords(
+                target.layer,
+                target.role == STATISTIC,
+                rounded,
+                follows.steps,
+                follows.past_steps,
+                distance,
+                covered,
+                moved,
+                pair.unequal,
+            )
+        )
+    return pairs
 
 
 def _ends(summary: RunSummary, number: int) -> tuple[int | None, int | None]:

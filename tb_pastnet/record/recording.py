@@ -19,6 +19,7 @@ from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.batch import Record
 from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
+from tb_pastnet.record.follow_measures import FollowMeasures
 from tb_pastnet.record.last_record import LastRecord
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.logdir import check_logdir
@@ -93,6 +94,7 @@ class Recording:
         self.records = 0
         self._newest = LastRecord()
         self._guard = CallGuard()
+        self._follows = FollowMeasures(source.network, failures)
         self._begun = self._closed = self._complete = self._refused = False
         self._went_back = self._said = False
         # Calls of `record` that followed no step, as far as that is known.
@@ -101,6 +103,7 @@ class Recording:
         self._writes = source.writes
         if self._writes:
             timeout = check_exit_timeout(exit_timeout)
+            self._follows.begin(schedule.last)
             recorded = Recorded(source, schedule, tracker, failures, probe, timeout)
             self._lineage = Lineage.first(logdir, recorded)
             self._sink = Sink(failures, self._lineage.exit_seconds)
@@ -389,7 +392,8 @@ class Recording:
             rate, of_groups = self._learning_rates(step)
             past_step = step if action.past_step is None else action.past_step
             made = sequence, step, past_step, time.time(), rate, values, function
-            return Record(*made, self._sink.thinned, of_groups)
+            follows = self._follows.measure(step, self._schedule.start)
+            return Record(*made, self._sink.thinned, of_groups, follows)
 
     def _moved_outputs(self, number: int) -> npt.NDArray[np.float32] | None:
         if self._probe is None:
@@ -471,6 +475,7 @@ class Recording:
             self._lineage = self._lineage.next()
             self._tracker.begin()
             self._begin(resumed=step > 0)
+        self._follows.begin(step)
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)

@@ -110,6 +110,11 @@ class Schedule:
         self._decided: dict[tuple[int, bool], bool] = {}
         self.quiet_until = 0
 
+    @property
+    def start(self) -> int | None:
+        """The step of the values before the first call; None as long as it is unknown."""
+        return self._start
+
     def goes_back(self, step: int) -> bool:
         """Whether a step isn't later than the last one."""
         return self.last is not None and step <= self.last

@@ -80,7 +80,8 @@ class Recorder(Recording):
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names, patterns, modules or parameters.
+            network, as names, patterns, modules or parameters, or as a mapping from these to the
+            weights that they follow.
         masks: what updates may change, by keys of `state_dict`, names, patterns or parameters: an
             array or tensor of 0 and 1 for the elements of a weight, False for all of it. Weights
             with 0 aren't held here: they are compared bitwise with their earlier values.

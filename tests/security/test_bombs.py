@@ -20,6 +20,7 @@ from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.function_change import FunctionChange, Place
 from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
+    TAG_FOLLOWS,
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
@@ -316,6 +317,7 @@ def test_sealed_nonsense_is_never_an_error(
             (TAG_VIOLATIONS, Kind.VIOLATIONS),
             (TAG_FUNCTION, Kind.FUNCTION),
             (TAG_OVERHEAD, Kind.OVERHEAD),
+            (TAG_FOLLOWS, Kind.FOLLOWS),
             (BITS, Kind.MASK),
         ):
             message = seal(make(rng), kind, tag=tag, step=step, lineage=writer.lineage)
