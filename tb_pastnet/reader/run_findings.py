@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
 from tb_pastnet.core.following import FollowRecords
+from tb_pastnet.core.run_changes import MaskSteps, Resumed, RunChanges, rate_jumps
 from tb_pastnet.reader.figures import RunSummary, summary_of
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.state_series import STATISTIC
@@ -46,7 +47,27 @@ def _facts(reader: RunReader) -> RunFacts:
         for number, layer in enumerate(run.layers)
     ]
     facts = last, layers, violated, run.account, run.problem, run.closed
-    return RunFacts(run.name, *facts, followed=_followed(reader))
+    return RunFacts(run.name, *facts, followed=_followed(reader), changes=_changes(reader))
+
+
+def _changes(reader: RunReader) -> RunChanges:
+    """What was changed while the run trained."""
+    run = reader.run
+    first = int(run.axis.steps[0]) if len(run.axis.steps) else 0
+    masks = {}
+    for layer in run.layers:
+        events = [event for name in layer.variables for event in reader.masks.events(name)]
+        steps = sorted({event.step for event in events if event.step > first})
+        if steps:
+            masks[layer.id] = MaskSteps(len(steps), steps[0], steps[-1])
+    resumed, before = [], None
+    for lineage in run.lineages:
+        start, recorded = lineage.start, lineage.timeline.steps
+        if before is not None and start is not None:
+            resumed.append(Resumed(start, before))
+        if len(recorded):
+            before = int(recorded[-1])
+    return RunChanges(rate_jumps(run.axis.steps, run.axis.learning_rates), masks, resumed)
 
 
 def _followed(reader: RunReader) -> list[FollowRecords]:
