@@ -38,6 +38,7 @@ KINDS: Mapping[str, FindingKind] = {
     "nonfinite": FindingKind(HARM, "channels have NaN or infinity"),
     "unreadable": FindingKind(HARM, "runs, or some of their records, can't be read"),
     "dropped": FindingKind(HARM, "records were dropped before they were written"),
+    "never_stepped": FindingKind(HARM, "`record` was called, but no optimizer made a step"),
     "silent": FindingKind(HARM, "layers whose records end before those of their run"),
     "stalled": FindingKind(
         HARM,
@@ -117,6 +118,7 @@ class RunFacts(NamedTuple):
     closed: bool = False  # whether training has ended, as far as the writer knew
     followed: Sequence[FollowRecords] = ()  # weights that follow others
     changes: RunChanges = RunChanges()
+    stepless_calls: int = 0  # of `record`, if no optimizer ever made a step
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,7 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
         *_violations(runs, several),
         *_unread(runs, several),
         *_lost(runs, several),
+        *_never_stepped(runs, several),
         *_silent(runs, several),
         *_states(runs, several),
         *_following(runs, several),
@@ -248,6 +251,16 @@ def _about_runs(
     step: int | None = None,
 ) -> Finding:
     return Finding(kind, None, names, (), None, step, numbers, text, shown_run=names[0])
+
+
+def _never_stepped(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    stepless = [run for run in runs if run.stepless_calls]
+    if stepless:
+        names = tuple(run.name for run in stepless)
+        calls = sum(run.stepless_calls for run in stepless)
+        who = f"{_named(names, 'run')}: " if several else ""
+        text = f"{who}{counted(calls, 'call')} of record, 0 optimizer steps"
+        yield _about_runs("never_stepped", names, {"calls": calls}, text, stepless[0].last_step)
 
 
 def _silent(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:

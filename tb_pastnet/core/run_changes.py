@@ -31,7 +31,7 @@ class MaskSteps(NamedTuple):
     last: int
 
 
-class Resumed(NamedTuple):
+class Resumption(NamedTuple):
     """The first step of a lineage after the first, and the last step of those before it."""
 
     step: int
@@ -43,7 +43,7 @@ class RunChanges(NamedTuple):
 
     rates: Sequence[RateJump] = ()
     masks: Mapping[str, MaskSteps] = {}
-    resumed: Sequence[Resumed] = ()
+    resumed: Sequence[Resumption] = ()
 
 
 def rate_jumps(steps: npt.NDArray[np.int64], rates: npt.NDArray[np.floating]) -> list[RateJump]:

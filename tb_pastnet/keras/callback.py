@@ -18,9 +18,9 @@ from tb_pastnet.keras.variable_recorder import VariableRecorder
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures, noted
-from tb_pastnet.record.logdir import check_logdir
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout
+from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
 
 

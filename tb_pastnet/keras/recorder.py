@@ -21,8 +21,9 @@ from tb_pastnet.keras.types import Model, Probed, RateSource
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
+from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 

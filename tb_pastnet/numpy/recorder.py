@@ -19,8 +19,8 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
 from tb_pastnet.record.device_array import tensor_values
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.overhead_timer import metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array, Network, names_of

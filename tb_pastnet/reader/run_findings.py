@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tb_pastnet.core.account import NO_OPTIMIZER_STEP
 from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
 from tb_pastnet.core.following import FollowRecords
-from tb_pastnet.core.run_changes import MaskSteps, Resumed, RunChanges, rate_jumps
+from tb_pastnet.core.run_changes import MaskSteps, Resumption, RunChanges, rate_jumps
 from tb_pastnet.reader.figures import RunSummary, summary_of
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.state_series import STATISTIC
@@ -47,7 +48,14 @@ def _facts(reader: RunReader) -> RunFacts:
         for number, layer in enumerate(run.layers)
     ]
     facts = last, layers, violated, run.account, run.problem, run.closed
-    return RunFacts(run.name, *facts, followed=_followed(reader), changes=_changes(reader))
+    return RunFacts(
+        run.name,
+        *facts,
+        followed=_followed(reader),
+        changes=_changes(reader),
+        # An earlier lineage may never have stepped.
+        stepless_calls=run.lineages[-1].notes[NO_OPTIMIZER_STEP] if run.lineages else 0,
+    )
 
 
 def _changes(reader: RunReader) -> RunChanges:
@@ -64,7 +72,7 @@ def _changes(reader: RunReader) -> RunChanges:
     for lineage in run.lineages:
         start, recorded = lineage.start, lineage.timeline.steps
         if before is not None and start is not None:
-            resumed.append(Resumed(start, before))
+            resumed.append(Resumption(start, before))
         if len(recorded):
             before = int(recorded[-1])
     return RunChanges(rate_jumps(run.axis.steps, run.axis.learning_rates), masks, resumed)

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.account import NO_OPTIMIZER_STEP
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, OF_PAST, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
@@ -22,7 +23,7 @@ from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
 from tb_pastnet.record.follow_measures import FollowMeasures
 from tb_pastnet.record.last_record import LastRecord
 from tb_pastnet.record.lineage import Lineage, Recorded
-from tb_pastnet.record.logdir import check_logdir
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, PROBE, RECORDS, metered
 from tb_pastnet.record.scalars import LogFunction, Scalars
@@ -33,9 +34,6 @@ from tb_pastnet.record.source import Probing, Source
 from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
-
-EXIT_TIMEOUT = 60.0
-"""Seconds that the program waits at its end for a store."""
 
 _NO_STEP = "Could not make a record: expected a step from 0 to 2 ** 53, got another"
 _WENT_BACK = (
@@ -128,7 +126,7 @@ class Recording:
         if not self._writes:
             return ""
         home, tracker = self._lineage.run.run, self._tracker
-        if not self.records:
+        if not self.records or self._is_stepless:
             steps, every = self._timer.totals.steps, self._schedule.every
             return nothing_recorded(home, steps, every, self._stepless_calls)
         cost = self.overhead
@@ -146,6 +144,11 @@ class Recording:
         If training continues, call `restart(last_step)` first.
         """
         return self._newest.step > (self._schedule.now or 0)
+
+    @property
+    def _is_stepless(self) -> bool:
+        """Whether `record` was called, but never after a step."""
+        return self._stepless_calls > 0 and not self._timer.totals.steps
 
     @property
     def _idle(self) -> bool:
@@ -303,7 +306,8 @@ class Recording:
         self._lineage.lock.release()
 
     def _say_nothing_recorded(self) -> None:
-        if (self._begun or self._stepless_calls) and not (self.records or self._said):
+        is_told = self.records and not self._is_stepless
+        if (self._begun or self._stepless_calls) and not (is_told or self._said):
             self._said = True
             LOGGER.warning("%s", self.summary)
 
@@ -450,7 +454,9 @@ class Recording:
     def _look_last(self) -> None:
         """Records what changed after the last record: by averages, the best weights, more steps."""
         last = self._schedule.last
-        if not self._begun or last is None:
+        if not self._begun and self._stepless_calls:
+            self._record_start(max(self._schedule.start or 0, 0))
+        if not self._begun or last is None or self._is_stepless:
             return
         step, end = self._schedule.end(self._newest.step)
         if step <= MAX_STEP and self._newest.has_changed(self._source, end):
@@ -458,6 +464,12 @@ class Recording:
         else:
             self._tell_violations(self._sink, last)
             self._source.release()
+
+    def _record_start(self, step: int) -> None:
+        """Records the values of a training that never made a step, and notes that."""
+        self._begin(resumed=step > 0)
+        self._failures.count(NO_OPTIMIZER_STEP, times=self._stepless_calls)
+        self._record(self._sink, step, Action(True, 0, None, None))
 
     @noted("Could not record masks")
     def _tell_late(self) -> None:
@@ -479,13 +491,3 @@ class Recording:
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
-
-
-def check_exit_timeout(exit_timeout: float) -> float:
-    """Seconds as a float; raises InvalidArgument for anything else."""
-    if not isinstance(exit_timeout, int | float) or not 0 <= exit_timeout < float("inf"):
-        raise InvalidArgument(
-            f"Could not set exit_timeout: expected seconds, 0 or more, got {exit_timeout!r}. Leave "
-            f"it out for {EXIT_TIMEOUT:g}."
-        )
-    return float(exit_timeout)

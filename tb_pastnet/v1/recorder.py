@@ -19,7 +19,7 @@ from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.types import RateSource
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.logdir import check_logdir
+from tb_pastnet.record.log_arguments import check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.commands import wrong_masks
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
