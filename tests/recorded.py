@@ -11,15 +11,19 @@ from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, decode_block
 from tb_pastnet.format.description import Description, decode_description
+from tb_pastnet.format.follows import Follows, decode_follows
 from tb_pastnet.format.function_change import FunctionChange, decode_function_change
 from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.format.overhead import Overhead, decode_overhead
+from tb_pastnet.format.sketches import Sketches, decode_sketches
 from tb_pastnet.format.tags import (
     DESCRIPTIONS,
+    TAG_FOLLOWS,
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
+    TAG_SKETCHES,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     mask_of,
@@ -36,7 +40,8 @@ class Recorded:
     """A lineage. `codes`, `steps` and `past_steps` are by variable; a record may stand twice.
 
     `changes` and `masks` are by number, `violations` by variable, channel and first step;
-    `functions` are the messages of a probe and `overheads` those of the cost, in their order.
+    `functions` are the messages of a probe, `follows` those of weights that follow others, and
+    `overheads` those of the cost, and `sketches` those of layers, in their order.
     """
 
     ordinal: int
@@ -50,7 +55,9 @@ class Recorded:
     masks: dict[int, MaskBits] = field(default_factory=dict)
     violations: dict[tuple[str, int, int], Violation] = field(default_factory=dict)
     functions: list[FunctionChange] = field(default_factory=list)
+    follows: list[Follows] = field(default_factory=list)
     overheads: list[Overhead] = field(default_factory=list)
+    sketches: list[Sketches] = field(default_factory=list)
     tags: dict[str, list[int]] = field(default_factory=dict)
     segments: int = 0
 
@@ -64,7 +71,7 @@ class Recorded:
         return self.timelines[-1]
 
     def values(self, variable: str) -> np.ndarray:
-        """float64 (records, 8, channels), in the order of the sequence."""
+        """float64 (records, statistics, channels), in the order of the sequence."""
         by_sequence = self.codes[variable]
         return dequantize(np.stack([by_sequence[key] for key in sorted(by_sequence)]))
 
@@ -100,6 +107,15 @@ def _take_description(description: Description, copy: int, into: Recorded) -> No
     assert into.descriptions[-1] == description
 
 
+_MORE = {
+    TAG_FUNCTION: ("functions", decode_function_change),
+    TAG_FOLLOWS: ("follows", decode_follows),
+    TAG_OVERHEAD: ("overheads", decode_overhead),
+    TAG_SKETCHES: ("sketches", decode_sketches),
+}
+"""By tag the messages that are listed as they are."""
+
+
 def _read_segment(file: Path, into: Recorded) -> None:
     into.segments += 1
     with file.open("rb") as stream:
@@ -117,10 +133,9 @@ def _read_segment(file: Path, into: Recorded) -> None:
             elif message.tag == TAG_VIOLATIONS:
                 for one in decode_violations(message.payload, **place):
                     into.violations[one.variable, one.channel, one.first_step] = one
-            elif message.tag == TAG_FUNCTION:
-                into.functions.append(decode_function_change(message.payload, **place))
-            elif message.tag == TAG_OVERHEAD:
-                into.overheads.append(decode_overhead(message.payload, **place))
+            elif message.tag in _MORE:
+                name, decode = _MORE[message.tag]
+                getattr(into, name).append(decode(message.payload, **place))
             elif mask_of(message.tag) is not None:
                 bits = decode_mask(message.payload, **place)
                 into.masks[bits.number] = bits

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+NO_OPTIMIZER_STEP = "Calls of `record` before which no optimizer made a step, in the whole training"
+"""The note of a training that never stepped; its count is that of the calls."""
+
 
 @dataclass(frozen=True)
 class Account:

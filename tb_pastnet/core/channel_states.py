@@ -210,6 +210,21 @@ def unchanged(
     }
 
 
+def thawed(state: States, held: int) -> dict[str, Flags]:
+    """Channels that were in a held state earlier, `FROZEN` or `PRUNED`, by what followed.
+
+    Returns bool (records, channels): "freed" where they aren't held in any way, "again" where they
+    are in that state again after they were freed.
+    """
+    plain = state & np.uint8(STATE)
+    is_held = plain == held
+    if not is_held.any():
+        return {}
+    free = ~is_held & (plain != FROZEN) & (plain != PRUNED) & (plain != NONFINITE)
+    freed = free & np.logical_or.accumulate(is_held, axis=0)
+    return {"freed": freed, "again": is_held & np.logical_or.accumulate(freed, axis=0)}
+
+
 def _still(codes: Codes, state: States, begin: Codes | None = None) -> Flags:
     """Whether channels that no mask holds are finite, not pruned, and as at the newest record.
 

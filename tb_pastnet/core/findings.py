@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.counted import counted
+from tb_pastnet.core.following import CAUSES as FOLLOW_CAUSES
+from tb_pastnet.core.following import FollowRecords, follow_causes
+from tb_pastnet.core.run_changes import RunChanges
 from tb_pastnet.core.travel import TRAVELS, Verdict
 from tb_pastnet.core.violation import CAUSES, between
 
@@ -36,12 +39,28 @@ KINDS: Mapping[str, FindingKind] = {
     "nonfinite": FindingKind(HARM, "channels have NaN or infinity"),
     "unreadable": FindingKind(HARM, "runs, or some of their records, can't be read"),
     "dropped": FindingKind(HARM, "records were dropped before they were written"),
+    "never_stepped": FindingKind(HARM, "`record` was called, but no optimizer made a step"),
     "silent": FindingKind(HARM, "layers whose records end before those of their run"),
     "stalled": FindingKind(
         HARM,
         "training has ended, and channels that an optimizer could train were unchanged at the last "
         "20 records or more, over at least half of the steps",
     ),
+    "follows": FindingKind(
+        HARM,
+        "weights declared with `follows=` don't follow their sources: they never move, move away, "
+        "take over all in each step, or differed at the start; one finding per cause",
+    ),
+    "unfrozen": FindingKind(CHANGE, "channels that were frozen no longer are"),
+    "refrozen": FindingKind(CHANGE, "channels are frozen again"),
+    "reactivated": FindingKind(CHANGE, "channels that were pruned no longer are"),
+    "masks": FindingKind(CHANGE, "masks changed after the first record"),
+    "learning_rate": FindingKind(
+        CHANGE,
+        "the learning rate jumped: by a tenth or more between two records, and four times as fast "
+        "as before and after",
+    ),
+    "resumed": FindingKind(CHANGE, "training was resumed, or went back to an earlier step"),
     "frozen": FindingKind(CHANGE, "channels are frozen"),
     "pruned": FindingKind(CHANGE, "channels are pruned"),
     "unchanged": FindingKind(
@@ -103,6 +122,9 @@ class RunFacts(NamedTuple):
     account: Account = Account()
     problem: str = ""  # why it could not be read
     closed: bool = False  # whether training has ended, as far as the writer knew
+    followed: Sequence[FollowRecords] = ()  # weights that follow others
+    changes: RunChanges = RunChanges()
+    stepless_calls: int = 0  # of `record`, if no optimizer ever made a step
 
 
 @dataclass(frozen=True)
@@ -163,9 +185,14 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
         *_violations(runs, several),
         *_unread(runs, several),
         *_lost(runs, several),
+        *_never_stepped(runs, several),
         *_silent(runs, several),
         *_states(runs, several),
         *_settled(runs, several),
+        *_following(runs, several),
+        *_mask_changes(runs, several),
+        *_rate_jumps(runs, several),
+        *_resumed(runs, several),
     ]
     places = {kind: place for place, kind in enumerate(KINDS)}
 
@@ -224,9 +251,23 @@ def _lost(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
 
 
 def _about_runs(
-    kind: str, names: tuple[str, ...], numbers: Mapping[str, int], text: str
+    kind: str,
+    names: tuple[str, ...],
+    numbers: Mapping[str, int],
+    text: str,
+    step: int | None = None,
 ) -> Finding:
-    return Finding(kind, None, names, (), None, None, numbers, text, shown_run=names[0])
+    return Finding(kind, None, names, (), None, step, numbers, text, shown_run=names[0])
+
+
+def _never_stepped(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    stepless = [run for run in runs if run.stepless_calls]
+    if stepless:
+        names = tuple(run.name for run in stepless)
+        calls = sum(run.stepless_calls for run in stepless)
+        who = f"{_named(names, 'run')}: " if several else ""
+        text = f"{who}{counted(calls, 'call')} of record, 0 optimizer steps"
+        yield _about_runs("never_stepped", names, {"calls": calls}, text, stepless[0].last_step)
 
 
 def _silent(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -277,7 +318,14 @@ def _states(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         yield _about_layers(kind, members, channels, step, numbers, text, shown)
 
 
-_STATES = {"frozen": "frozen", "pruned": "pruned", "nonfinite": "NaN or infinite"}
+_STATES = {
+    "frozen": "frozen",
+    "pruned": "pruned",
+    "nonfinite": "NaN or infinite",
+    "unfrozen": "unfrozen",
+    "refrozen": "frozen again",
+    "reactivated": "no longer pruned",
+}
 """States in words."""
 
 
@@ -334,6 +382,79 @@ def _settled(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         )
         numbers = {"steps": largest.steps}
         yield _about_layers("settled", members, None, since, numbers, text, group[0][0].name, kind)
+
+
+def _following(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    """Weights that don't follow as they should, by cause."""
+    groups: dict[str, list[tuple[RunFacts, LayerFacts, FollowRecords]]] = {}
+    for run in runs:
+        layers = {layer.id: layer for layer in run.layers}
+        for pair, cause in zip(run.followed, follow_causes(run.followed), strict=True):
+            if cause is not None and pair.layer in layers:
+                groups.setdefault(cause, []).append((run, layers[pair.layer], pair))
+    for cause, group in groups.items():
+        members = [(run, layer) for run, layer, _ in group]
+        pairs = [pair for *_, pair in group]
+        names = {run.name for run, _ in members}
+        weights, of = len(group), sum(len(run.followed) for run in runs if run.name in names)
+        records = min(len(pair.steps) for pair in pairs)
+        first = min(int(pair.steps[0]) for pair in pairs)
+        text = (
+            f"{weights:,} of {counted(of, 'weight')} in follows=, of "
+            f"{_where(*_ids(members), several)}, {FOLLOW_CAUSES[cause]} "
+            f"({counted(records, 'record')})"
+        )
+        numbers = {"weights": weights, "of": of, "records": records}
+        finding = _about_layers("follows", members, None, first, numbers, text, members[0][0].name)
+        yield replace(finding, cause=cause)
+
+
+def _mask_changes(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    each = [
+        (run, layer, changed)
+        for run in runs
+        for layer in run.layers
+        if (changed := run.changes.masks.get(layer.id)) is not None
+    ]
+    if each:
+        members = [(run, layer) for run, layer, _ in each]
+        first, last = min(own.first for *_, own in each), max(own.last for *_, own in each)
+        most = max(own.times for *_, own in each)
+        text = (
+            f"{_where(*_ids(members), several)}: masks changed {counted(most, 'time')}, "
+            f"{between(first, last)}"
+        )
+        numbers = {"times": most, "last_step": last}
+        yield _about_layers("masks", members, None, first, numbers, text, members[0][0].name)
+
+
+def _rate_jumps(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    jumps = [(run.name, jump) for run in runs for jump in run.changes.rates]
+    if jumps:
+        _, first = min(jumps, key=lambda entry: entry[1].step)
+        names, last = tuple(dict.fromkeys(run for run, _ in jumps)), max(j.step for _, j in jumps)
+        most = max(len(run.changes.rates) for run in runs)
+        text = f"the learning rate jumped from {first.before:.3g} to {first.after:.3g}"
+        text += f" at step {first.step:,}"
+        if most > 1:
+            text += f", and {counted(most - 1, 'more time')} up to step {last:,}"
+        text = f"{_named(names, 'run')}: {text}" if several else f"T{text[1:]}"
+        numbers = {"times": most, "last_step": last}
+        yield _about_runs("learning_rate", names, numbers, text, first.step)
+
+
+def _resumed(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    each = [(run.name, resumed) for run in runs for resumed in run.changes.resumed]
+    if each:
+        _, first = min(each, key=lambda entry: entry[1].step)
+        names, last = tuple(dict.fromkeys(run for run, _ in each)), max(r.step for _, r in each)
+        most = max(len(run.changes.resumed) for run in runs)
+        back = f" after step {first.last_before:,}" if first.last_before >= first.step else ""
+        text = f"resumed at step {first.step:,}{back}"
+        if most > 1:
+            text += f", and {counted(most - 1, 'more time')} up to step {last:,}"
+        text = f"{_named(names, 'run')}: {text}" if several else f"R{text[1:]}"
+        yield _about_runs("resumed", names, {"times": most, "last_step": last}, text, first.step)
 
 
 _Members = Sequence[tuple[RunFacts, LayerFacts]]

@@ -133,6 +133,11 @@ class Names:
                 self._handled.setdefault(handle, []).append(name)
 
     @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each variable, in forward order."""
+        return {name: each.shape for name, each in self._called.items()}
+
+    @cached_property
     def _own_ends(self) -> dict[str, list[str]]:
         return _by_ends(self._own)
 

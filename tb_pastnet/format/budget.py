@@ -33,6 +33,8 @@ PROBE_VALUES = Allowance(1 << 24, 100)
 
 SKETCH_VALUES = Allowance(1 << 24, 100)
 """Values in all sketches of a run: a recorder's have 1 for 2 bytes; of layers at rest more."""
+FOLLOWED_VALUES = Allowance(1 << 24, 100)
+"""Values in all messages of a run about weights that follow others: a recorder's have fewer."""
 
 GROUP_RATES = Allowance(1 << 16, 1)
 """Groups times records of one lineage: a recorder stores 8 bytes for each."""

@@ -9,6 +9,7 @@ from tb_pastnet.format import block, mask_bits, tags
 from tb_pastnet.format.block import decode_block
 from tb_pastnet.format.description import decode_description
 from tb_pastnet.format.envelope import Kind
+from tb_pastnet.format.follows import decode_follows
 from tb_pastnet.format.function_change import decode_function_change
 from tb_pastnet.format.mask_bits import decode_mask
 from tb_pastnet.format.mask_log import decode_mask_log
@@ -46,6 +47,7 @@ CODECS = {
     Kind.FUNCTION: Codec(tags.TAG_FUNCTION.__eq__, decode_function_change),
     Kind.OVERHEAD: Codec(tags.TAG_OVERHEAD.__eq__, decode_overhead),
     Kind.SKETCHES: Codec(tags.TAG_SKETCHES.__eq__, decode_sketches),
+    Kind.FOLLOWS: Codec(tags.TAG_FOLLOWS.__eq__, decode_follows),
 }
 """Of each kind."""
 

@@ -32,6 +32,7 @@ class Kind(enum.IntEnum):
     FUNCTION = 7
     OVERHEAD = 8
     SKETCHES = 10
+    FOLLOWS = 11
 
 
 NEWEST = {**dict.fromkeys(Kind, 1), Kind.CHANNELS: 2, Kind.TIMELINE: 2}

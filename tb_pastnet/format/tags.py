@@ -24,6 +24,7 @@ TAG_VIOLATIONS = "violations"
 TAG_FUNCTION = "function"
 TAG_OVERHEAD = "overhead"
 TAG_SKETCHES = "sketches"
+TAG_FOLLOWS = "follows"
 MASKS = ("kept", "trainable")
 """The two masks of a variable: 0 is pruned in the first, frozen in the second."""
 

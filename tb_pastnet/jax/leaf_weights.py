@@ -16,10 +16,11 @@ import jax
 import numpy as np
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
+from tb_pastnet.core.follow_pairs import follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.jax.tree import Leaf, Tree, leaves
 from tb_pastnet.record.array_recorder import ArrayWeight
-from tb_pastnet.record.weight import Network
+from tb_pastnet.record.weight import Network, Weight
 
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
 
@@ -115,6 +116,10 @@ class LeafWeight(ArrayWeight):
         """See `Weight`."""
         self._tree.fetch(self.number)
 
+    def shares_memory(self, other: Weight) -> bool:
+        """See `Weight`: an array doesn't change, so two leaves may be one for now."""
+        return False
+
 
 def network_of(
     params: Any,
@@ -136,14 +141,18 @@ def network_of(
         else:
             skipped.append((leaf.name, reason))
     named = Names({name: Called(tuple(leaf.value.shape)) for name, leaf in usable.items()})
-    moved = {*named.all(follows)}
+    moved = follow_pairs(named, follows, named.all)
     axes = named.keyed(channel_axes, "channel_axis")
     weights = [
         LeafWeight(tree, leaf, axes.get(name), follows=name in moved)
         for name, leaf in usable.items()
     ]
     return Network.of(
-        weights, variables, skipped=skipped, shown=f"a pytree ({type(params).__name__})"
+        weights,
+        variables,
+        skipped=skipped,
+        shown=f"a pytree ({type(params).__name__})",
+        follows=moved,
     )
 
 

@@ -17,8 +17,8 @@ from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate
 from tb_pastnet.record.failures import noted
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.overhead_timer import OUTSIDE
-from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
@@ -69,7 +69,8 @@ class Recorder(ArrayRecorder):
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names or patterns.
+            network, as names or patterns, or as a mapping from these to the weights that they
+            follow.
         log: a function that is called with the numbers of each record, a dictionary of floats, and
             its step, like `wandb.log`.
         exit_timeout: seconds that the program waits at its end for a store.
@@ -192,5 +193,5 @@ class Recorder(ArrayRecorder):
             self._declare(by_name(params, masks, "masks"), by_name(params, kept, "kept"))
             self.observe()
 
-    def _audit_end(self) -> None:
-        """The weights after the last recorded step are unknown."""
+    def _look_last(self) -> None:
+        """See `Recording`: the weights after the last call are unknown."""

@@ -18,8 +18,9 @@ from tb_pastnet.keras.variable_recorder import VariableRecorder
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording, check_exit_timeout, check_logdir
+from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
 
 
@@ -131,7 +132,7 @@ class PastNetCallback(CountingCallback):
             self.close()
         moved = self._count.begin(self._trained, going_on=self.recorder is not None)
         if self.recorder is not None:
-            if moved:
+            if moved or self.recorder.has_ended:
                 self.recorder.restart(self._count.step)
         elif is_ready(self._trained):
             try:
@@ -178,7 +179,10 @@ class PastNetCallback(CountingCallback):
 
     @metered("Could not write records")
     def on_train_end(self, logs: Mapping[str, float] | None = None) -> None:
-        """Writes waiting records, and prints the summary; another `fit` may continue."""
+        """Records what changed after the last record, as by averages, and prints the summary.
+
+        Another `fit` may continue.
+        """
         self._count.rest(self._trained)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)

@@ -21,8 +21,9 @@ from tb_pastnet.keras.types import Model, Probed, RateSource
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
+from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 
@@ -75,8 +76,9 @@ class Recorder(Recording):
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names, patterns, layers or variables. `trainable=False` doesn't hold them:
-            their channels are *following*, not violations. Masks hold them like others.
+            network, as names, patterns, layers or variables, or as a mapping from these to the
+            weights that they follow. `trainable=False` doesn't hold them: their channels are
+            *following*, not violations. Masks hold them like others.
         log: a function that is called with the numbers of each record, a dictionary of floats by
             names such as "pastnet/frozen" and "pastnet/layers/conv1/delta", and its step, like
             `wandb.log`.

@@ -13,13 +13,14 @@ import numpy.typing as npt
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.axes import channel_axis as axis_of
 from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.follow_pairs import follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
 from tb_pastnet.record.device_array import tensor_values
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.overhead_timer import metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array, Network, names_of
@@ -66,7 +67,8 @@ class Recorder(ArrayRecorder):
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names or patterns.
+            network, as names or patterns, or as a mapping from these to the weights that they
+            follow.
         log: a function that is called with the numbers of each record, a dictionary of floats, and
             its step, like `wandb.log`.
         exit_timeout: seconds that the program waits at its end for a store.
@@ -164,7 +166,7 @@ def _network(
         else:
             skipped.append((name, reason))
     named = Names({name: Called(value.shape) for name, value in values.items()})
-    moved = {*named.all(follows)}
+    moved = follow_pairs(named, follows, named.all)
     given = named.keyed(axes, "channel_axis")
     everything = []
     for name, value in values.items():
@@ -179,7 +181,8 @@ def _network(
                 name, *form, axis, partial(_read, name, weights[name], form), follows=name in moved
             )
         )
-    return Network.of(everything, variables, skipped=skipped, shown="a mapping of functions")
+    shown = "a mapping of functions"
+    return Network.of(everything, variables, skipped=skipped, shown=shown, follows=moved)
 
 
 def _first(name: str, read: Read) -> Array:

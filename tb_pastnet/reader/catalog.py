@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tb_pastnet.format.tags import (
     DESCRIPTIONS,
+    TAG_FOLLOWS,
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
@@ -36,7 +37,14 @@ from tb_pastnet.reader.series_source import (
 from tb_pastnet.reader.threads import together
 
 _HEAD = (*DESCRIPTIONS, TAG_TIMELINE, TAG_OVERHEAD)
-_NAMED_SERIES = (*_HEAD, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION, TAG_SKETCHES)
+_NAMED_SERIES = (
+    *_HEAD,
+    TAG_MASKS,
+    TAG_VIOLATIONS,
+    TAG_FUNCTION,
+    TAG_SKETCHES,
+    TAG_FOLLOWS,
+)
 _RUNS_A_CALL = 64
 
 logger = logging.getLogger(__name__)

@@ -238,6 +238,13 @@ def _summaries(reader: RunReader, wide: WideSeries, *, pack: bool) -> _Summaries
     }
 
 
+_THAWED = {
+    channel_states.FROZEN: {"freed": "unfrozen", "again": "refrozen"},
+    channel_states.PRUNED: {"freed": "reactivated"},
+}
+"""Kinds of findings, by state and what `channel_states.thawed` says."""
+
+
 def _lasting(
     records: RecordSeries,
     state: channel_states.States,
@@ -260,6 +267,10 @@ def _lasting(
     for code in (channel_states.NONFINITE, channel_states.FROZEN, channel_states.PRUNED):
         if (plain[-1:] == code).any():
             add(channel_states.NAMES[code], plain == code)
+    for code, kinds in _THAWED.items():
+        for what, flags in channel_states.thawed(state, code).items():
+            if what in kinds:
+                add(kinds[what], flags)
     # No gradient trains a statistic, and what follows may wait long for its source.
     trained = [not (variable.role == STATISTIC or variable.follows) for variable in variables]
     rows = [

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from tb_pastnet.core.account import NO_OPTIMIZER_STEP
 from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
+from tb_pastnet.core.following import FollowRecords
+from tb_pastnet.core.run_changes import MaskSteps, Resumption, RunChanges, rate_jumps
 from tb_pastnet.reader.figures import RunSummary, summary_of
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.state_series import STATISTIC
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.verdicts import judged
 
@@ -43,7 +49,62 @@ def _facts(reader: RunReader) -> RunFacts:
         )
         for number, layer in enumerate(run.layers)
     ]
-    return RunFacts(run.name, last, layers, violated, run.account, run.problem, run.closed)
+    facts = last, layers, violated, run.account, run.problem, run.closed
+    return RunFacts(
+        run.name,
+        *facts,
+        followed=_followed(reader),
+        changes=_changes(reader),
+        # An earlier lineage may never have stepped.
+        stepless_calls=run.lineages[-1].notes[NO_OPTIMIZER_STEP] if run.lineages else 0,
+    )
+
+
+def _changes(reader: RunReader) -> RunChanges:
+    """What was changed while the run trained."""
+    run = reader.run
+    first = int(run.axis.steps[0]) if len(run.axis.steps) else 0
+    masks = {}
+    for layer in run.layers:
+        events = [event for name in layer.variables for event in reader.masks.events(name)]
+        steps = sorted({event.step for event in events if event.step > first})
+        if steps:
+            masks[layer.id] = MaskSteps(len(steps), steps[0], steps[-1])
+    resumed, before = [], None
+    for lineage in run.lineages:
+        start, recorded = lineage.start, lineage.timeline.steps
+        if before is not None and start is not None:
+            resumed.append(Resumption(start, before))
+        if len(recorded):
+            before = int(recorded[-1])
+    return RunChanges(rate_jumps(run.axis.steps, run.axis.learning_rates), masks, resumed)
+
+
+def _followed(reader: RunReader) -> list[FollowRecords]:
+    """The records of each weight that follows another one."""
+    variables = reader.run.variables
+    pairs = []
+    for follows in reader.follows().pairs:
+        pair = follows.pairs[0]
+        target, source = variables.get(pair.target), variables.get(pair.source)
+        if target is None:
+            continue
+        distance, covered, moved = follows.values.astype(np.float64)
+        rounded = source is not None and source.dtype != target.dtype
+        pairs.append(
+            FollowRecords(
+                target.layer,
+                target.role == STATISTIC,
+                rounded,
+                follows.steps,
+                follows.past_steps,
+                distance,
+                covered,
+                moved,
+                pair.unequal,
+            )
+        )
+    return pairs
 
 
 def _ends(summary: RunSummary, number: int) -> tuple[int | None, int | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,12 +18,13 @@ from tb_pastnet.core.account import Account
 from tb_pastnet.core.checks import check_threshold
 from tb_pastnet.format.budget import CELLS
 from tb_pastnet.format.layout import ROWS, Rows
-from tb_pastnet.format.tags import TAG_FUNCTION, TAG_SKETCHES
+from tb_pastnet.format.tags import TAG_FOLLOWS, TAG_FUNCTION, TAG_SKETCHES
 from tb_pastnet.reader import function_series
 from tb_pastnet.reader.arrays import Flags
 from tb_pastnet.reader.cache import Cache, ReadValue
 from tb_pastnet.reader.catalog import Catalog, Experiment
 from tb_pastnet.reader.cells import CellBudget, share_of, surplus
+from tb_pastnet.reader.follow_series import FollowSeries, join_follows
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
 from tb_pastnet.reader.isolation import reading
 from tb_pastnet.reader.layer_events import recorded_events
@@ -252,6 +253,20 @@ class RunReader:
         some = [head.tb_run for head in self.run.lineages if TAG_SKETCHES in head.versions]
         readings, _ = self.store.source.read_listed(self.context, some, [TAG_SKETCHES])
         return make_sketches(self.run.lineages, readings)
+
+    def follows(self) -> FollowSeries:
+        """How weights follow others, of each pair; no provider call without any."""
+        listed = [head for head in self.run.lineages if TAG_FOLLOWS in head.versions]
+        version = tuple((head.tb_run, head.start, head.versions[TAG_FOLLOWS]) for head in listed)
+
+        def read() -> FollowSeries:
+            runs = [head.tb_run for head in listed]
+            readings, _ = self.store.source.read_listed(self.context, runs, [TAG_FOLLOWS])
+            return join_follows(self.run.lineages, readings)
+
+        if not listed:
+            return FollowSeries((), Counter())
+        return self.kept(("follows",), read, version=version)
 
     @reading
     def accounts(self, rows: Rows = ROWS) -> dict[str, Account]:

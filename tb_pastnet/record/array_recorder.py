@@ -49,6 +49,10 @@ class ArrayWeight(Weight):
         """See `Weight`."""
         return self._read()
 
+    def shares_memory(self, other: Weight) -> bool:
+        """See `Weight`."""
+        return np.shares_memory(self.read(), other.read())
+
     def trainable(self) -> bool:
         """See `Weight`."""
         return self.declared_trainable

@@ -18,10 +18,12 @@ from tb_pastnet.core.statistics import MASK_ROWS, MOVED, NORM, either_moved, qua
 from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import Block, encode_blocks
+from tb_pastnet.format.follows import Follows, encode_follows
 from tb_pastnet.format.function_change import FunctionChange, encode_function_change
-from tb_pastnet.format.tags import TAG_FUNCTION, TAG_TIMELINE, channels_tag
+from tb_pastnet.format.tags import TAG_FOLLOWS, TAG_FUNCTION, TAG_TIMELINE, channels_tag
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.record.changes import Changes
+from tb_pastnet.record.follow_measures import Followed
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.sketch_log import SketchLog
 from tb_pastnet.record.source import Probing
@@ -44,8 +46,9 @@ class Record(NamedTuple):
     or their `Codes` once it is quantised. The learning rate is NaN if unknown. `function` is
     float32 (4, places of the probe), rows as in `function_change.MEASURES`, None without a probe,
     or if it couldn't be evaluated. `thinned` counts earlier records of the lineage that a budget
-    left out; `group_rates` are of the source's groups. `sketches` are those of
-    `Network.sketched`, float64 (weights, 64), None if the record has none.
+    left out; `group_rates` are of the source's groups. `follows` is None without weights that
+    follow others. `sketches` are those of `Network.sketched`, float64 (weights, 64), None if the
+    record has none.
     """
 
     sequence: int
@@ -57,6 +60,7 @@ class Record(NamedTuple):
     function: npt.NDArray[np.float32] | None = None
     thinned: int = 0
     group_rates: tuple[float, ...] = ()
+    follows: Followed | None = None
     sketches: npt.NDArray[np.float64] | None = None
 
     @property
@@ -214,6 +218,7 @@ class Batch:
             messages += self._blocks(records[start : start + self._capacity])
         messages += self._outputs(records)
         messages += self._sketches.pack()
+        messages += self._followed(records)
         messages += self.changes.pack()
         if closed or records or not messages:
             messages += self._timelines(records, closed=closed, notes=notes or {})
@@ -322,6 +327,26 @@ class Batch:
                 change, tag=TAG_FUNCTION, step=step, lineage=self.lineage
             )
             yield Message(TAG_FUNCTION, step, sealed)
+
+    def _followed(self, records: Sequence[Record]) -> Iterator[Message]:
+        """How weights follow others, in messages that a reader accepts."""
+        measured = [(r, r.follows) for r in records if r.follows is not None]
+        if not measured:
+            return
+        pairs = measured[0][1].pairs
+        most = min(4 * BLOCK_RECORDS, limits.MAX_VALUES // measured[0][1].values.size)
+        for start in range(0, len(measured), most):
+            piece = measured[start : start + most]
+            step = piece[-1][0].step
+            follows = Follows(
+                pairs,
+                np.array([record.sequence for record, _ in piece], np.int64),
+                np.array([record.step for record, _ in piece], np.int64),
+                np.array([own.past_step for _, own in piece], np.int64),
+                np.stack([own.values for _, own in piece], axis=1),
+            )
+            sealed = encode_follows(follows, tag=TAG_FOLLOWS, step=step, lineage=self.lineage)
+            yield Message(TAG_FOLLOWS, step, sealed)
 
     def _mask_changed(self, codes: Codes) -> bool:
         before = self._previous

@@ -43,14 +43,14 @@ class Failures:
         if line is not None:
             self.log(line)
 
-    def count(self, text: str, error: BaseException | None = None) -> str | None:
+    def count(self, text: str, error: BaseException | None = None, times: int = 1) -> str | None:
         """Counts a failure by text and error; returns what is to be logged, None if it was."""
         if error is not None:
             kind, text = f"{text}: {type(error).__name__}: ", f"{text}: {reason_of(error)}"
             alike = [each for each in self.counts() if each.startswith(kind)]
             text = text if text in alike or len(alike) < _MOST else f"{kind}other reasons"
         count = self._counts.get(text, 0)
-        self._counts[text] = count + 1
+        self._counts[text] = count + times
         return None if count else text
 
     @staticmethod

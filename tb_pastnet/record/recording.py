@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.account import NO_OPTIMIZER_STEP
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.statistics import KEPT, MOVED, OF_PAST, TRAINABLE
 from tb_pastnet.core.thinning import has_sketch
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.format.files import base_name
 from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.format.tags import parse_run
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.batch import Record
 from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
+from tb_pastnet.record.follow_measures import FollowMeasures
 from tb_pastnet.record.lineage import Lineage, Recorded
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, PROBE, RECORDS, metered
 from tb_pastnet.record.scalars import LogFunction, Scalars
@@ -35,9 +35,6 @@ from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
 Moved = npt.NDArray[np.floating]
-
-EXIT_TIMEOUT = 60.0
-"""Seconds that the program waits at its end for a store."""
 
 _NO_STEP = "Could not make a record: expected a step from 0 to 2 ** 53, got another"
 _WENT_BACK = (
@@ -96,7 +93,10 @@ class Recording:
         self.records = 0
         # What has moved since the last record that was kept, if one since then wasn't.
         self._unkept: Moved | None = None
+        # The step of the newest record of the lineage.
+        self._newest = -1
         self._guard = CallGuard()
+        self._follows = FollowMeasures(source.network, failures)
         self._begun = self._closed = self._complete = self._refused = False
         self._went_back = self._said = False
         # Calls of `record` that followed no step, as far as that is known.
@@ -105,6 +105,7 @@ class Recording:
         self._writes = source.writes
         if self._writes:
             timeout = check_exit_timeout(exit_timeout)
+            self._follows.begin(schedule.last)
             recorded = Recorded(source, schedule, tracker, failures, probe, timeout)
             self._lineage = Lineage.first(logdir, recorded)
             self._sink = Sink(failures, self._lineage.exit_seconds)
@@ -129,7 +130,7 @@ class Recording:
         if not self._writes:
             return ""
         home, tracker = self._lineage.run.run, self._tracker
-        if not self.records:
+        if not self.records or self._is_stepless:
             steps, every = self._timer.totals.steps, self._schedule.every
             return nothing_recorded(home, steps, every, self._stepless_calls)
         cost = self.overhead
@@ -139,6 +140,19 @@ class Recording:
     def last_step(self) -> int | None:
         """The last step that was seen; None before the first."""
         return self._schedule.last
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the newest record is one of the end, after that of the last step.
+
+        If training continues, call `restart(last_step)` first.
+        """
+        return self._newest > (self._schedule.now or 0)
+
+    @property
+    def _is_stepless(self) -> bool:
+        """Whether `record` was called, but never after a step."""
+        return self._stepless_calls > 0 and not self._timer.totals.steps
 
     @property
     def _idle(self) -> bool:
@@ -266,23 +280,24 @@ class Recording:
     @noted("Could not hand over what is left")
     def _tell_rest(self, *, closed: bool) -> None:
         if closed:
-            self._audit_end()
+            self._look_last()
         self._tell_late()
         if closed:
             self._timer.rest()
 
     @metered("Could not close the log")
     def close(self, timeout: float | None = None) -> None:
-        """Writes waiting records and the final account. Also runs when the program ends.
+        """Records weights that changed after the last record, and writes what waits.
 
-        A signal handler may call it, even in the middle of `record`.
+        When the program ends, waiting records are written, too. A signal handler may call it, even
+        in the middle of `record`: then only what waits is written.
 
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
         """
         if self._idle:
             return
-        self._guard.run(self._tell_late)
+        self._guard.run(self._tell_rest, closed=True)
         self._closed = True
         self._tracker.close()
         self._complete = self._sink.close(timeout)
@@ -295,7 +310,8 @@ class Recording:
         self._lineage.lock.release()
 
     def _say_nothing_recorded(self) -> None:
-        if (self._begun or self._stepless_calls) and not (self.records or self._said):
+        is_told = self.records and not self._is_stepless
+        if (self._begun or self._stepless_calls) and not (is_told or self._said):
             self._said = True
             LOGGER.warning("%s", self.summary)
 
@@ -310,9 +326,10 @@ class Recording:
             self._timer.totals.steps += 1
             self._tell_masks(self._sink, step)
             return
-        if self._schedule.goes_back(step):
+        goes_back = self._schedule.goes_back(step)
+        if goes_back or step <= self._newest:
             # The values that this step came from are unknown, so it has nothing to compare with.
-            if not self._went_back:
+            if goes_back and not self._went_back:
                 self._went_back = True
                 LOGGER.warning(_WENT_BACK, step, self._schedule.last)
             self._restart(step)
@@ -352,6 +369,7 @@ class Recording:
             if sink.offer(record):
                 self.records += 1
                 self._unkept = None
+                self._newest = step
             elif self._closed:
                 self._refused = True
                 self._failures.add("Could not make a record: the Recorder was closed meanwhile")
@@ -386,8 +404,9 @@ class Recording:
             rate, of_groups = self._learning_rates(step)
             past_step = step if action.past_step is None else action.past_step
             made = sequence, step, past_step, time.time(), rate, values, function
+            follows = self._follows.measure(step, self._schedule.start)
             sketches = self._sketches() if has_sketch(sequence) else None
-            return Record(*made, self._sink.thinned, of_groups, sketches)
+            return Record(*made, self._sink.thinned, of_groups, follows, sketches)
 
     def _sketches(self) -> npt.NDArray[np.float64] | None:
         try:
@@ -446,17 +465,32 @@ class Recording:
         self._timer.turn(MASKS)
         self._tracker.hand_masks(sink, step, due=due)
 
-    def _audit_end(self) -> None:
-        """Finds what moved after the last record, for example by averages written at the end."""
-        if self._begun and self._schedule.last is not None:
-            self._tell_violations(self._sink, self._schedule.last)
+    @noted("Could not look at the weights at the end")
+    def _look_last(self) -> None:
+        """Records what changed after the last record: by averages, the best weights, more steps."""
+        last = self._schedule.last
+        if not self._begun and self._stepless_calls:
+            self._record_start(max(self._schedule.start or 0, 0))
+        if not self._begun or last is None or self._is_stepless:
+            return
+        step, end = self._schedule.end(self._newest)
+        if step <= MAX_STEP and self._source.has_changed(end.compare):
+            self._record(self._sink, step, end)
+        else:
+            self._tell_violations(self._sink, last)
             self._source.release()
+
+    def _record_start(self, step: int) -> None:
+        """Records the values of a training that never made a step, and notes that."""
+        self._begin(resumed=step > 0)
+        self._failures.count(NO_OPTIMIZER_STEP, times=self._stepless_calls)
+        self._record(self._sink, step, Action(True, 0, None, None))
 
     @noted("Could not record masks")
     def _tell_late(self) -> None:
         """Writes the rest: masks that changed after the last step are in force from the next."""
-        step = self._schedule.last
-        if self._begun and step is not None:
+        if self._begun and self._schedule.last is not None:
+            step = max(self._schedule.last, self._newest)
             self._tracker.hand_late_violations(self._sink, step)
             self._tell_masks(self._sink, step + 1, due=True)
 
@@ -464,11 +498,13 @@ class Recording:
         if self._begun:
             self._begun = False  # if the next can't be begun yet, the next step begins it
             self._timer.restart()
+            self._newest = -1
             self._lineage = self._lineage.next()
             self._tracker.begin()
             self._begin(resumed=step > 0)
         self._source.forget()
         self._unkept = None
+        self._follows.begin(step)
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
@@ -477,30 +513,3 @@ class Recording:
 def _either(first: Moved, second: Moved) -> Moved:
     """Whether channels moved in one of two periods: 1, 0, or NaN if unknown."""
     return np.where((first == 1) | (second == 1), 1, first + second)
-
-
-def check_logdir(logdir: Any) -> str:
-    """The path of a run's directory; raises InvalidArgument where it can't be one."""
-    with suppress(TypeError):
-        path = os.fspath(logdir)
-        if isinstance(path, str) and _usable(path):
-            return path
-    raise InvalidArgument(
-        f"Could not record: expected logdir= the path of the run's own directory, got "
-        f"{logdir!r:.100}. Write logdir='runs/a'."
-    )
-
-
-def _usable(path: str) -> bool:
-    """Whether a run may have this directory."""
-    return path != "" and "\0" not in path and parse_run(base_name(path)) is None
-
-
-def check_exit_timeout(exit_timeout: float) -> float:
-    """Seconds as a float; raises InvalidArgument for anything else."""
-    if not isinstance(exit_timeout, int | float) or not 0 <= exit_timeout < float("inf"):
-        raise InvalidArgument(
-            f"Could not set exit_timeout: expected seconds, 0 or more, got {exit_timeout!r}. Leave "
-            f"it out for {EXIT_TIMEOUT:g}."
-        )
-    return float(exit_timeout)

@@ -110,6 +110,11 @@ class Schedule:
         self._decided: dict[tuple[int, bool], bool] = {}
         self.quiet_until = 0
 
+    @property
+    def start(self) -> int | None:
+        """The step of the values before the first call; None as long as it is unknown."""
+        return self._start
+
     def goes_back(self, step: int) -> bool:
         """Whether a step isn't later than the last one."""
         return self.last is not None and step <= self.last
@@ -220,6 +225,26 @@ class Schedule:
             self._steps[copy] = None
         self.quiet_until = self._next_due(step)
         return Action(record, compare, past_step, copy, due and not record, note)
+
+    def end(self, recorded: int) -> tuple[int, Action]:
+        """The step and the past of a record of the values at the end.
+
+        Its step is the last one, as far as it is known. If that has a record, the newest, it is the
+        next after it.
+
+        Args:
+            recorded: the step of the newest record; -1 without any.
+        """
+        step = max((self.now or 0) + self.made // self.updates.each, recorded + 1)
+        taken = [
+            (step_of, copy)
+            for copy, step_of in enumerate(self._steps)
+            if step_of is not None and step_of < step and copy not in self._between
+        ]
+        past_step, compare = max(taken, default=(None, 0))
+        # As after other records: training may continue.
+        copy = 0 if self.past in ("previous", "record") else None
+        return step, Action(True, compare, past_step, copy)
 
     def finished(self) -> None:
         """Notes that a record was made at the last step seen, or has failed."""

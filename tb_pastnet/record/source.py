@@ -116,6 +116,10 @@ class Source(ABC):
     def forget(self) -> None:  # noqa: B027
         """Whether weights have moved is unknown at the next comparison: training goes back."""
 
+    def has_changed(self, number: int) -> bool:
+        """Whether any weight has other bits than at the last record; `number` is of a past copy."""
+        return bool((self.compare(number)[MOVED] == 1).any())
+
 
 class PartedSource(Source):
     """Past copies in parts, by number: `members` are the weights of the parts, one after another.
@@ -148,6 +152,13 @@ class PartedSource(Source):
         result[VALUE_ROWS:] = 1  # masks are handled elsewhere
         result[MOVED] = self._moved(_joined([part.prints for part in copies]))
         return result
+
+    def has_changed(self, number: int) -> bool:
+        """See `Source`."""
+        at_record = self._prints
+        changed = super().has_changed(number)
+        self._prints = at_record
+        return changed
 
     def forget(self) -> None:
         """See `Source`."""

@@ -27,7 +27,7 @@ def summary_line(
 
 
 def nothing_recorded(logdir: str, steps: int, every: int, idle: int = 0) -> str:
-    """Explains why a training has no record: it ended before the first was due, or never began.
+    """Explains why a training has no record of a step: none was due, or none was made.
 
     Args:
         logdir: of the run.
@@ -39,11 +39,14 @@ def nothing_recorded(logdir: str, steps: int, every: int, idle: int = 0) -> str:
         >>> nothing_recorded("runs/a", 6, 10)
         'No record in runs/a: the training made 6 steps, but every=10. Use a smaller every=.'
         >>> nothing_recorded("runs/a", 0, 10, idle=40)
-        'No record in runs/a: record was called 40 times, but no optimizer made a step.'
+        'Only initial values in runs/a: record was called 40 times, but no optimizer made a step.'
     """
     if idle and not steps:
         times = counted(idle, "time")
-        return f"No record in {logdir}: record was called {times}, but no optimizer made a step."
+        return (
+            f"Only initial values in {logdir}: record was called {times}, but no optimizer made a "
+            f"step."
+        )
     return (
         f"No record in {logdir}: the training made {counted(steps, 'step')}, but every={every}. "
         f"Use a smaller every=."

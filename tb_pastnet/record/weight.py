@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -140,6 +140,10 @@ class Weight(ABC):
         """Its masks, if its layer owns them."""
         return None
 
+    def shares_memory(self, other: Weight) -> bool:
+        """Whether another weight of the network changes with it."""
+        return self.variable is other.variable
+
 
 def names_of(weights: Iterable[Weight]) -> Names:
     """Looks up these weights by a user's names."""
@@ -158,12 +162,14 @@ class Network(Generic[W_co]):
         layers: the layers that have any of them.
         skipped: name and reason of each variable that can't be recorded.
         everything: all weights that could be recorded, including those that weren't chosen.
+        follows: by names of weights that follow others, the names of these.
     """
 
     weights: tuple[W_co, ...]
     layers: tuple[description.LayerEntry, ...]
     skipped: tuple[tuple[str, str], ...]
     everything: tuple[W_co, ...]
+    follows: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -173,11 +179,13 @@ class Network(Generic[W_co]):
         *,
         skipped: Sequence[tuple[str, str]] = (),
         shown: str = "a network",
+        follows: Mapping[str, str | None] | None = None,
     ) -> Network[W_co]:
         """Chooses what is recorded, in forward order; raises InvalidArgument if nothing is.
 
         `wanted` may be names, ends of names, patterns such as `"*/kernel"`, variables, or layers;
         None: all. `shown` names the model in errors. What doesn't fit into a log is skipped, too.
+        `follows` is what `follow_pairs` returns.
         """
         chosen = everything
         if wanted is not None:
@@ -195,7 +203,14 @@ class Network(Generic[W_co]):
                 f"got none of {len(everything) + len(skipped)}{why:.400}. Build the model, or "
                 f"choose others with variables=."
             )
-        return cls(tuple(fitting), _layers(fitting), left_out, tuple(everything))
+        recorded = {weight.name for weight in fitting}
+        pairs = {
+            name: source
+            for name, source in (follows or {}).items()
+            if source is not None and name in recorded
+        }
+        _check_apart(pairs, everything)
+        return cls(tuple(fitting), _layers(fitting), left_out, tuple(everything), pairs)
 
     @cached_property
     def sketched(self) -> tuple[W_co, ...]:
@@ -221,6 +236,18 @@ class Network(Generic[W_co]):
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
             digest.update(np.ascontiguousarray(weight.effective()).tobytes())
         return digest.hexdigest()
+
+
+def _check_apart(pairs: Mapping[str, str], weights: Sequence[Weight]) -> None:
+    """Raises InvalidArgument if a weight and the one that it follows are one."""
+    by_name = {weight.name: weight for weight in weights}
+    for target, source in pairs.items():
+        if by_name[target].shares_memory(by_name[source]):
+            raise InvalidArgument(
+                f"Could not follow {target!r}: expected follows= with a target that has its own "
+                f"values, got one that shares those of {source!r}. Copy them once, as by "
+                f"copy.deepcopy."
+            )
 
 
 def _layers(weights: Sequence[Weight]) -> tuple[description.LayerEntry, ...]:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
+from tb_pastnet.core.follow_pairs import follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.device_array import check_memory, has_memory, memory_of, tensor_values
@@ -50,6 +51,12 @@ class TorchWeight(Weight):
         )
         self.entry = self.variable = entry
         self.stand_in: torch.Tensor | None = None
+
+    def shares_memory(self, other: Weight) -> bool:
+        """See `Weight`: parameters of one storage do, too."""
+        own = [getattr(each.variable, "stored", None) for each in (self, other)]
+        places = {local_of(each).data_ptr() for each in own if isinstance(each, torch.Tensor)}
+        return super().shares_memory(other) or (len(places) == 1 and places != {0})
 
     def read(self) -> Array:
         """See `Weight`: the stored values."""
@@ -182,13 +189,15 @@ def network_of(
             for name, entry in usable.items()
         }
     )
-    moved = names.following(spelled(follows))
+    if isinstance(follows, Mapping):
+        follows = {spelled(target): spelled(source) for target, source in follows.items()}
+    moved = follow_pairs(names, spelled(follows), names.following)
     axes = names.keyed(spelled(channel_axes), "channel_axis")
     weights = [
         TorchWeight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
     ]
     wanted = None if variables is None else spelled(variables)
-    return Network.of(weights, wanted, skipped=skipped, shown=shown)
+    return Network.of(weights, wanted, skipped=skipped, shown=shown, follows=moved)
 
 
 def _axis(entry: ModuleTensor, shape: tuple[int, ...]) -> ChannelAxis:

@@ -13,10 +13,11 @@ from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
 from tb_pastnet.record.overhead_timer import RECORDS, metered
-from tb_pastnet.record.recording import EXIT_TIMEOUT, Recording
+from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
@@ -80,7 +81,8 @@ class Recorder(Recording):
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names, patterns, modules or parameters.
+            network, as names, patterns, modules or parameters, or as a mapping from these to the
+            weights that they follow.
         masks: what updates may change, by keys of `state_dict`, names, patterns or parameters: an
             array or tensor of 0 and 1 for the elements of a weight, False for all of it. Weights
             with 0 aren't held here: they are compared bitwise with their earlier values.
@@ -271,7 +273,9 @@ class Recorder(Recording):
 
     @metered("Could not close the log")
     def close(self, timeout: float | None = None) -> None:
-        """Writes waiting records and the final account. Also runs when the program ends.
+        """Records weights that changed after the last record, and writes what waits.
+
+        When the program ends, waiting records are written, too.
 
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
@@ -280,6 +284,13 @@ class Recorder(Recording):
         super().close(timeout)
         if self._spread is not None:
             self._spread.leave()
+
+    def _look_last(self) -> None:
+        """See `Recording`. If ranks share weights, all of them would have to look."""
+        if self._spread is None:
+            self._between.take()
+            self._between.end()
+            super()._look_last()
 
     @noted("Could not follow the executions")
     def follow_executions(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -67,7 +68,8 @@ class SpreadSource(TorchSource):
         self, network: Network[TorchWeight], steps: OptimizerSteps, spread: SpreadMeasures
     ) -> None:
         self._spread = spread
-        super().__init__(network, steps)
+        # No rank has all values of a weight and of the one that it follows.
+        super().__init__(replace(network, follows={}), steps)
 
     def copy(self, number: int) -> None:
         """See `Source`: all ranks copy by their own schedule."""

@@ -19,10 +19,11 @@ from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.types import RateSource
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.log_arguments import check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.commands import wrong_masks
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
-from tb_pastnet.record.recording import Recording, check_logdir
+from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.schedule import check as check_schedule
 from tb_pastnet.v1.graph.layers import Chosen, network_in
@@ -149,6 +150,12 @@ class Recorder(Recording):
         """Writes waiting records, within `timeout` seconds, and the final account; also at exit."""
         with self._site.using(session):
             super().close(timeout)
+
+    def _look_last(self) -> None:
+        """See `Recording`: as long as the session is open."""
+        session = self._site.current
+        if session is not None and session is self._session() and not session._closed:
+            super()._look_last()
 
     def _restart(self, step: int) -> None:
         with self._site.at_once():

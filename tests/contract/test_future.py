@@ -12,9 +12,11 @@ from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
+    TAG_FOLLOWS,
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
+    TAG_SKETCHES,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.promise("foreign_and_future")
 LINEAGE = 0x3F9A2C1B
 KERNEL = channels_tag("conv1/kernel")
 TAGS = (KERNEL, TAG_TIMELINE, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION,
-        TAG_OVERHEAD, mask_tag("kept", "conv1/kernel"))  # fmt: skip
+        TAG_OVERHEAD, TAG_FOLLOWS, TAG_SKETCHES, mask_tag("kept", "conv1/kernel"))  # fmt: skip
 
 
 def sealed(version: int, kind: int, tag: str, step: int, payload: bytes) -> bytes:
@@ -62,7 +64,7 @@ def test_a_record_of_a_future_version_costs_itself_alone(tmp_path: Path, tag: st
     if tag in (KERNEL, TAG_TIMELINE):
         account = header["account"] if tag == KERNEL else run["account"]
         assert (account["shown"], account["unreadable"]) == (32, 1)
-    if tag != mask_tag("kept", "conv1/kernel") and tag != TAG_FUNCTION:
+    if tag not in (mask_tag("kept", "conv1/kernel"), TAG_FUNCTION, TAG_FOLLOWS, TAG_SKETCHES):
         assert any("newer format" in one["text"] for one in told), told
 
 

@@ -33,10 +33,10 @@ def golden() -> Iterator[bytes]:
             yield _AT[f"{name}, sealed"] + payload
         if f"{name}, sealed JSON" in _AT:
             yield _AT[f"{name}, sealed JSON"] + _text(payload)
-        elif name == "function":
+        elif name in ("function", "follows"):
             reader = varint.Reader(payload)
             head, values = reader.take(reader.number()), reader.take(reader.left)
-            yield _AT["function, sealed head and values"] + b"\0".join(
+            yield _AT[f"{name}, sealed head and values"] + b"\0".join(
                 [_text(head), zlib.decompress(values)]
             )
         elif path.stem == "mask_deflated":

@@ -106,12 +106,12 @@ def _deflated_mask(data: bytes) -> bytes:
     return seal(rest[:size] + zlib.compress(rest[size:], 1), Kind.MASK, **PLACE)
 
 
-def _deflated_probe(data: bytes) -> bytes:
+def _deflated_probe(data: bytes, kind: Kind = Kind.FUNCTION) -> bytes:
     """The head's text, a zero byte, and the values."""
     text, _, values = data.partition(b"\0")
     head = varint.encode([len(text)]) + zlib.compress(text, 1)
     payload = varint.encode([len(head)]) + head + zlib.compress(values, 1)
-    return seal(payload, Kind.FUNCTION, **PLACE)
+    return seal(payload, kind, **PLACE)
 
 
 WAYS = (
@@ -124,6 +124,11 @@ WAYS = (
     Way("channels, sealed planes", Kind.CHANNELS, _deflated_planes),
     Way("mask, sealed bits", Kind.MASK, _deflated_mask),
     Way("function, sealed head and values", Kind.FUNCTION, _deflated_probe),
+    Way(
+        "follows, sealed head and values",
+        Kind.FOLLOWS,
+        lambda data: _deflated_probe(data, Kind.FOLLOWS),
+    ),
     Way("channels of version 1, sealed", Kind.CHANNELS, _sealed_as_1(Kind.CHANNELS)),
     Way("channels of version 1, sealed planes", Kind.CHANNELS, _deflated_planes_of_1),
     Way("timeline of version 1, sealed", Kind.TIMELINE, _sealed_as_1(Kind.TIMELINE)),
@@ -191,6 +196,21 @@ def _function(found: Any) -> None:
     assert _increase(found.sequence)
 
 
+def _follows(found: Any) -> None:
+    assert found.values.shape == (3, len(found.steps), sum(pair.channels for pair in found.pairs))
+    assert 0 < found.values.size <= limits.MAX_VALUES
+    assert len(found.steps) == len(found.past_steps)
+    assert _increase(found.steps)
+    assert _increase(found.sequence)
+
+
+def _sketches(found: Any) -> None:
+    assert found.values.shape == (len(found.steps), len(found.variables), 64)
+    assert found.grid.shape == found.values.shape[:2]
+    assert 0 < found.values.size <= limits.MAX_VALUES
+    assert all(map(_increase, (found.steps, found.sequence, found.variables)))
+
+
 def _overhead(found: Any) -> None:
     assert min(asdict(found).values()) >= 0
     assert max(asdict(found).values()) <= limits.MAX_STEP
@@ -205,6 +225,8 @@ PROOFS: dict[Kind, Callable[[Any], None]] = {
     Kind.VIOLATIONS: _violations,
     Kind.FUNCTION: _function,
     Kind.OVERHEAD: _overhead,
+    Kind.FOLLOWS: _follows,
+    Kind.SKETCHES: _sketches,
 }
 
 

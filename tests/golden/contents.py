@@ -17,6 +17,7 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry, encode_description
 from tb_pastnet.format.envelope import NEWEST, Kind, version_of
+from tb_pastnet.format.follows import FollowPair, Follows, encode_follows
 from tb_pastnet.format.function_change import (
     FunctionChange,
     Input,
@@ -213,6 +214,24 @@ def function_change(name: str) -> FunctionChange:
     )
 
 
+def follows() -> Follows:
+    """Two records of two pairs, with every odd value in its own place."""
+    measure, record, channel = np.ogrid[:3, :2, :5]
+    values = (2.0 ** (-measure - record) + channel / 8).astype(np.float32)
+    values[1, 0, 1], values[:, 1, 4], values[1, 1, 0] = np.nan, np.nan, -0.05
+    values[2, 0, 2], values[0, 1, 3] = 0, 2.0**-149
+    return Follows(
+        (
+            FollowPair("target/0/kernel", "online/0/kernel", 3, 0),
+            FollowPair("größe", "block/conv/kernel", 2, None),
+        ),
+        sequence=np.array([0, 6]),
+        steps=np.array([1, 160]),
+        past_steps=np.array([0, 60]),
+        values=values,
+    )
+
+
 def messages() -> dict[str, bytes]:
     """Each golden file's name and its bytes, as today's codec writes them."""
     return {
@@ -238,6 +257,7 @@ def messages() -> dict[str, bytes]:
         "overhead.bin": encode_overhead(
             overhead(), tag="overhead", step=LAST_STEP, lineage=LINEAGE
         ),
+        "follows.bin": encode_follows(follows(), tag="follows", step=LAST_STEP, lineage=LINEAGE),
         **{
             f"{name}.bin": encode_function_change(
                 function_change(name), tag="function", step=LAST_STEP, lineage=LINEAGE

@@ -110,6 +110,14 @@ def test_function_change(name):
         np.testing.assert_array_equal(change.values.view(np.int32), expected.values.view(np.int32))
 
 
+def test_follows():
+    expected = contents.follows()
+    for follows in decoded("follows.bin", Kind.FOLLOWS, tag="follows"):
+        assert follows.pairs == expected.pairs
+        alike(follows, expected, "sequence", "steps", "past_steps")
+        np.testing.assert_array_equal(follows.values, expected.values)
+
+
 def test_each_version_of_each_kind_has_its_files():
     written = {contents.path(name, version_of(m)) for name, m in contents.messages().items()}
     assert written <= set(contents.files())

@@ -14,7 +14,7 @@ from tests.oracle import words
 from tests.oracle.cases import Case, log_of
 from tests.oracle.overlaps import of_layer
 from tests.oracle.plain import NONFINITE, STATES, Figures, Oracle
-from tests.oracle.told import findings
+from tests.oracle.told import OTHERS, findings
 
 
 @dataclass
@@ -264,5 +264,6 @@ def told(log: Log, case: Case, found: list[list[str]]) -> int:
         for one in findings(list(log.oracles.values()))
         for run in one.runs
     ]
-    assert sorted(found) == sorted(expected), case
-    return len(found)
+    listed = [row for row in found if not OTHERS.search(row[1])]
+    assert sorted(listed) == sorted(expected), case
+    return len(listed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -9,10 +10,17 @@ from tests.oracle.plain import FROZEN, NONFINITE, PRUNED, Oracle, Recorded
 
 KINDS = (
     "violations", "nonfinite", "unreadable", "dropped", "silent", "stalled",
-    "frozen", "pruned", "unchanged", "rows",
+    "unfrozen", "refrozen", "reactivated", "frozen", "pruned", "unchanged", "rows",
 )  # fmt: skip
+OTHERS = re.compile("masks changed|learning rate jumped|resumed at step")
+"""Findings of other kinds."""
 CAUSES = {"momentum": "momentum left in the optimizer's slots", "unknown": "unknown"}
 STATES = {"frozen": FROZEN, "pruned": PRUNED, "nonfinite": NONFINITE}
+THAWED = {"unfrozen": (FROZEN, False), "refrozen": (FROZEN, True), "reactivated": (PRUNED, False)}
+"""By kind: the state that a channel was in, and whether it is in it again."""
+WORDS = {
+    "nonfinite": "NaN or infinite", "refrozen": "frozen again", "reactivated": "no longer pruned"
+}  # fmt: skip
 
 
 class Said(NamedTuple):
@@ -157,8 +165,12 @@ def _silent(oracles: Sequence[Oracle], several: bool) -> list[Said]:
 def _standing(oracle: Oracle, layer: str, own: Recorded) -> list[tuple[str, Member]]:
     """What lasts up to the newest record of a layer."""
     found = []
-    for kind, code in STATES.items():
-        flags = (own.states(1e-4) == code).tolist()
+    states = own.states(1e-4)
+    each = {kind: (states == code).tolist() for kind, code in STATES.items()}
+    for kind, (code, again) in THAWED.items():
+        columns = [_thawed(column, code, again=again) for column in states.T.tolist()]
+        each[kind] = [list(row) for row in zip(*columns, strict=True)]
+    for kind, flags in each.items():
         now = [channel for channel, holds in enumerate(flags[-1]) if holds]
         if now:
             since = {channel: _begin([row[channel] for row in flags]) for channel in now}
@@ -172,6 +184,16 @@ def _standing(oracle: Oracle, layer: str, own: Recorded) -> list[tuple[str, Memb
             firsts = [channel for channel, at in since.items() if at == first]
             found.append((told, Member(oracle, layer, own, since, first, firsts)))
     return found
+
+
+def _thawed(states: Sequence[int], held: int, *, again: bool) -> list[bool]:
+    """At each record of a channel: whether it was freed, or is held again after that."""
+    flags, was_held, was_freed = [], False, False
+    for state in states:
+        is_free = was_held and state not in (FROZEN, PRUNED, NONFINITE)
+        was_held, was_freed = was_held or state == held, was_freed or is_free
+        flags.append((state == held and was_freed) if again else is_free)
+    return flags
 
 
 def _begin(holds: Sequence[bool]) -> int:
@@ -192,8 +214,8 @@ def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
     first = min(some, key=lambda one: one.step(one.first))
     start = first.step(first.first)
     last = max(one.step(max(one.since.values())) for one in some)
-    if kind in STATES:
-        word = "NaN or infinite" if kind == "nonfinite" else kind
+    if kind in STATES or kind in THAWED:
+        word = WORDS.get(kind, kind)
         text = f"{who}: {word} since step {last:,}"
         if start < last:
             which = where([first.layer], [first.run], several)

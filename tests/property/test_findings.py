@@ -16,7 +16,8 @@ from tb_pastnet.core.findings import SHOWN, LayerFacts, RunFacts, Violated, find
 
 LAST = 10_000
 HARM = ("violations", "nonfinite", "unreadable", "dropped", "silent", "stalled")
-ORDER = (*HARM, "frozen", "pruned", "unchanged", "rows")
+CHANGES = ("unfrozen", "refrozen", "reactivated")
+ORDER = (*HARM, *CHANGES, "frozen", "pruned", "unchanged", "rows")
 ADVICE = re.compile(
     r"settle|stop|should|could|can be (frozen|pruned)|safe|\b(freeze|prune)\b", re.I
 )

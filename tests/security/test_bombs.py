@@ -20,9 +20,11 @@ from tb_pastnet.format.envelope import Kind, seal
 from tb_pastnet.format.function_change import FunctionChange, Place
 from tb_pastnet.format.tags import (
     TAG_DESCRIPTION,
+    TAG_FOLLOWS,
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
+    TAG_SKETCHES,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -316,6 +318,8 @@ def test_sealed_nonsense_is_never_an_error(
             (TAG_VIOLATIONS, Kind.VIOLATIONS),
             (TAG_FUNCTION, Kind.FUNCTION),
             (TAG_OVERHEAD, Kind.OVERHEAD),
+            (TAG_FOLLOWS, Kind.FOLLOWS),
+            (TAG_SKETCHES, Kind.SKETCHES),
             (BITS, Kind.MASK),
         ):
             message = seal(make(rng), kind, tag=tag, step=step, lineage=writer.lineage)

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
+from tb_pastnet.core.follow_pairs import follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.keras.model.walk import Found, held_by
 from tb_pastnet.keras.types import Model, Variable
@@ -110,7 +111,7 @@ def network_of(
         else:
             skipped.append((name, reason))
     named = names_in(usable)
-    moved = named.following(follows)
+    moved = follow_pairs(named, follows, named.following)
     axes = named.keyed(channel_axes, "channel_axis")
     return Network.of(
         [
@@ -120,6 +121,7 @@ def network_of(
         variables,
         skipped=skipped,
         shown=subject,
+        follows=moved,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.follow_pairs import follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, RatedSource
 from tb_pastnet.record.overhead_timer import metered
@@ -34,12 +35,13 @@ class Recorder(ArrayRecorder):
     ) -> None:  # fmt: skip
         schedule, weights = Schedule(every, past, initial_step, budget), []
         names = Names({name: Called(box.array.shape) for name, box in boxes.items()})
-        axes, moved = names.keyed(channel_axis, "channel_axis"), {*names.all(follows)}
+        axes = names.keyed(channel_axis, "channel_axis")
+        moved = follow_pairs(names, follows, names.all)
         for name, box in boxes.items():
             axis = explicit_axis(axes.get(name, ()), box.array.shape, name)
             form, read = (box.array.shape, box.array.dtype.name), partial(getattr, box, "array")
             weights.append(ArrayWeight(name, *form, axis, read, follows=name in moved))
-        source = RatedSource(Network.of(weights, variables), rate)
+        source = RatedSource(Network.of(weights, variables, follows=moved), rate)
         given = [names.keyed(masks, "masks"), names.keyed(kept, "kept")]
         wishes = {"on_violation": "log", "log": None, "exit_timeout": 60.0, **wishes}
         super().__init__(logdir, source, schedule, *given, audit=audit, **wishes)

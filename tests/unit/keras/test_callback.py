@@ -9,6 +9,7 @@ from keras import layers
 
 import tb_pastnet as pastnet
 from tb_pastnet import Masks, PastNetCallback
+from tb_pastnet.core.quantize import PRECISION
 from tb_pastnet.core.statistics import CHANGED, DELTA_NORM
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.recording import Recording
@@ -333,8 +334,65 @@ def test_what_moves_after_the_last_step_is_in_the_log(tmp_path):
     callback = PastNetCallback(tmp_path, every=2)
     fit(model, Late(), callback, epochs=1)
     run = pastnet.read(tmp_path).runs["."]
-    assert {(each.variable, each.first_step) for each in run.violations} == {("dense/kernel", 10)}
+    assert {(each.variable, each.first_step) for each in run.violations} == {("dense/kernel", 11)}
     callback.close()
+
+
+class Best(keras.callbacks.EarlyStopping):
+    """The weights of the first epoch are the best."""
+
+    def __init__(self):
+        super().__init__("loss", patience=99, mode="max", restore_best_weights=True)
+
+
+@pytest.mark.parametrize("how", ["average", "best, before", "best, after"])
+def test_weights_that_are_put_in_place_at_the_end_are_recorded(how, tmp_path):
+    model, trained = compiled(), []
+    if how == "average":
+        optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
+        model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    callback = PastNetCallback(tmp_path, every=3)
+    see = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: trained.append(model.layers[0].kernel.numpy())
+    )
+    others = [] if how == "average" else [Best()]
+    fit(model, see, *([callback, *others] if "after" in how else [*others, callback]))
+    callback.close()
+    run = pastnet.read(tmp_path).runs["."]
+    assert run.steps[-2:].tolist() == [20, 21]
+    kernel = run.variables["dense/kernel"]
+    swap = model.layers[0].kernel.numpy() - trained[kernel.past_steps[-1] - 1]
+    np.testing.assert_allclose(
+        kernel.delta_norm[-1], np.linalg.norm(swap.astype("f8"), axis=0), rtol=PRECISION
+    )
+    assert swap.any()
+    for name, weight in zip(run.variables, (w.numpy() for w in model.weights), strict=False):
+        norm = np.linalg.norm(weight.astype("f8").reshape(-1, weight.shape[-1]), axis=0)
+        np.testing.assert_allclose(run.variables[name].norm[-1], norm, PRECISION, 1e-30)
+
+
+def test_training_that_goes_on_after_averages_continues_at_its_own_steps(callback, tmp_path):
+    model, trained = compiled(), []
+    optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
+    model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    fit(model, callback, epochs=1)
+    average = model.layers[0].kernel.numpy()
+    assert read_one(tmp_path).record_steps() == [*range(1, 12)]
+    see = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: trained.append(model.layers[0].kernel.numpy())
+    )
+    fit(model, callback, see, epochs=1)
+    callback.close()
+    run = pastnet.read(tmp_path).runs["."]
+    assert run.steps.tolist() == [*range(1, 22)]
+    assert (len(run.lineages), run.account.superseded) == (2, 1)
+    kernel = run.variables["dense/kernel"]
+    assert kernel.past_steps[10] == 10
+    np.testing.assert_allclose(
+        kernel.delta_norm[10],
+        np.linalg.norm(trained[0].astype("f8") - average, axis=0),
+        rtol=PRECISION,
+    )
 
 
 def test_a_loop_that_tells_callbacks_nothing_of_itself(tmp_path, caplog):
@@ -349,5 +407,5 @@ def test_a_loop_that_tells_callbacks_nothing_of_itself(tmp_path, caplog):
     callback.on_epoch_end(0)
     callback.on_train_end()
     callback.close()
-    assert pastnet.read(tmp_path).runs["."].steps.tolist() == [1, 2, 4]
+    assert pastnet.read(tmp_path).runs["."].steps.tolist() == [1, 2, 4, 5]
     assert caplog.text == ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.core.quantize import PRECISION
 
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
@@ -36,7 +38,11 @@ def train(folder, *callbacks, model=None, resume=None, **settings):
     )
     data = [{"x": torch.full((3,), number / 8), "labels": torch.ones(1)} for number in range(16)]
     trainer = transformers.Trainer(
-        model or Model(), arguments, train_dataset=data, callbacks=[*callbacks]
+        model or Model(),
+        arguments,
+        train_dataset=data,
+        eval_dataset=data,
+        callbacks=[*callbacks],
     )
     trainer.train(resume_from_checkpoint=resume)
     return trainer
@@ -82,6 +88,23 @@ def test_a_training_that_was_interrupted_is_closed_by_the_next(tmp_path):
     train(tmp_path, callback)
     run = run_in(tmp_path)
     assert (run.steps.tolist(), len(run.lineages)) == ([1, 2, 4, 6, 8], 2)
+
+
+def test_the_best_weights_that_are_loaded_at_the_end_are_recorded(tmp_path):
+    model = Model()
+    callback = pastnet.torch.HuggingFaceCallback(tmp_path / "log", every=3)
+    settings = dict.fromkeys(("save_strategy", "eval_strategy"), "epoch")
+    train(
+        tmp_path, callback, model=model, num_train_epochs=3, load_best_model_at_end=True,
+        metric_for_best_model="loss", greater_is_better=True, learning_rate=0.1, **settings,
+    )  # fmt: skip
+    run = run_in(tmp_path)
+    assert run.steps[-2:].tolist() == [24, 25]
+    for name, weight in model.state_dict().items():
+        expected = np.linalg.norm(weight.double().numpy().reshape(len(weight), -1), axis=1)
+        variable = run.variables[name.replace(".", "/")]
+        np.testing.assert_allclose(variable.norm[-1], expected, PRECISION)
+        assert (variable.norm[-1] != variable.norm[-2]).any()
 
 
 def test_a_violation_may_end_the_training(tmp_path):

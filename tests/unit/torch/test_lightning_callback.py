@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.core.quantize import PRECISION
 
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 lightning = pytest.importorskip("lightning.pytorch", reason="lightning isn't installed")
@@ -38,12 +40,12 @@ class Module(lightning.LightningModule):
         return [torch.optim.SGD(layer.parameters(), lr=0.1) for layer in layers]
 
 
-def fit(folder, module, callback, checkpoint=None, **settings):
+def fit(folder, module, callback, checkpoint=None, others=(), **settings):
     trainer = lightning.Trainer(
         accelerator="cpu",
         default_root_dir=folder,
         logger=False,
-        callbacks=[callback],
+        callbacks=[callback, *others],
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -100,6 +102,38 @@ def test_an_exception_closes_the_log(tmp_path):
         fit(tmp_path, Failing(), callback)
     assert callback.recorder is None
     assert steps(tmp_path) == [1, 2, 3]
+
+
+class Best(lightning.Callback):
+    """Keeps the weights of the first epoch, and loads them at the end."""
+
+    def on_train_epoch_end(self, trainer, pl_module):
+        if trainer.current_epoch == 0:
+            self.kept = {name: each.clone() for name, each in pl_module.state_dict().items()}
+
+    def on_fit_end(self, trainer, pl_module):
+        pl_module.load_state_dict(self.kept)
+
+
+ENDS = {
+    "SWA": lambda: lightning.callbacks.StochasticWeightAveraging(swa_lrs=0.05),
+    "average": lightning.callbacks.WeightAveraging,
+    "best": Best,
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_weights_that_are_put_in_place_at_the_end_are_recorded(end, tmp_path):
+    module = Module()
+    callback = pastnet.torch.LightningCallback(tmp_path / "log", every=5)
+    trainer = fit(tmp_path, module, callback, others=[ENDS[end]()], max_epochs=4)
+    assert steps(tmp_path)[-2:] == [trainer.global_step, trainer.global_step + 1]
+    (run,) = pastnet.read(tmp_path / "log").runs.values()
+    for name, weight in module.state_dict().items():
+        expected = np.linalg.norm(weight.double().numpy().reshape(len(weight), -1), axis=1)
+        variable = run.variables[name.replace(".", "/")]
+        np.testing.assert_allclose(variable.norm[-1], expected, PRECISION)
+        assert variable.past_steps[-1] < trainer.global_step
 
 
 def test_a_violation_may_end_the_training(tmp_path):

@@ -335,8 +335,8 @@ def test_an_optimizer_for_each_weight_costs_no_more_than_its_weight(masks, tmp_p
                 layer.weight.grad = torch.ones(2, 2)
                 optimizer.step()
             recorder.record(step)
-    assert looks.count(ModuleAudit) == 1  # before the first update of a step
-    assert looks.count(ModuleCauses) == (16 if masks else 0)  # around each step of its weight
+        assert looks.count(ModuleAudit) == 1  # before the first update of a step
+        assert looks.count(ModuleCauses) == (16 if masks else 0)  # around each step of its weight
 
 
 def test_a_training_whose_steps_are_all_skipped_says_so(tmp_path, caplog):
@@ -349,10 +349,17 @@ def test_a_training_whose_steps_are_all_skipped_says_so(tmp_path, caplog):
             scaler.step(optimizer)
             scaler.update()
             recorder.record(step)
-    assert caplog.messages == [
-        f"No record in {tmp_path}: record was called 4 times, but no optimizer made a step."
-    ]
+    line = f"Only initial values in {tmp_path}: record was called 4 times"
+    assert caplog.messages == [f"{line}, but no optimizer made a step."]
     assert recorder.summary == caplog.messages[0]
+    log = pastnet.read(tmp_path)
+    (run,) = log.runs.values()
+    assert (run.steps.tolist(), run.closed) == ([0], True)
+    expected = np.linalg.norm(model.weight.detach().double().numpy(), axis=1)
+    np.testing.assert_allclose(run.variables["weight"].norm[0], expected, rtol=0.022)
+    assert np.isnan(run.variables["weight"].delta_norm).all()
+    (finding,) = (each for each in log.findings() if each.severity == "harm")
+    assert (finding.kind, finding.numbers["calls"], finding.first_step) == ("never_stepped", 4, 0)
 
 
 def test_optimizers_that_are_gone_are_not_walked_at_each_record(tmp_path):

@@ -1,0 +1,80 @@
+"""What changes after the last record, up to the end of the recorder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tb_pastnet as pastnet
+from tests.conformance.figures import compare
+from tests.conformance.room import Arrays
+from tests.conformance.story import moved, small
+
+
+def train(room: Any, at: list[Arrays], steps: int) -> None:
+    for _ in range(steps):
+        at.append(moved(at[-1], len(at)))
+        room.put(at[-1])
+        room.record(len(at) - 1)
+
+
+def ended(room: Any) -> Any:
+    room.close()
+    (run,) = pastnet.read(room.logdir).runs.values()
+    return run
+
+
+@pytest.mark.parametrize("past", ["previous", "record", "initial"])
+def test_weights_set_after_the_last_record_are_recorded_at_the_end(begin: Any, past: str) -> None:
+    at = [small()]
+    room = begin(at[0], past=past)
+    train(room, at, 3)
+    room.put(moved(at[-1], 99))  # averages, say, or the best weights
+    last = room.values()
+    run = ended(room)
+    assert run.steps.tolist() == [1, 2, 3, 4]
+    assert run.account.offered == run.account.shown == 4
+    for name, variable in run.variables.items():
+        since = 0 if past == "initial" else 3
+        assert variable.past_steps[-1] == since
+        compare(variable, -1, at[since][name], last[name])
+
+
+@pytest.mark.parametrize(("past", "since"), [("previous", 3), ("record", 4), ("epoch", 5)])
+def test_the_last_step_is_recorded_though_it_was_not_due(begin: Any, past: str, since: int) -> None:
+    at = [small()]
+    room = begin(at[0], every=4, past=past)
+    train(room, at, 5)
+    if past == "epoch":
+        room.sync()
+    train(room, at, 1)
+    run = ended(room)
+    assert run.steps.tolist() == [1, 4, 6]
+    for name, variable in run.variables.items():
+        assert variable.past_steps[-1] == since
+        compare(variable, -1, at[since][name], at[6][name])
+
+
+@pytest.mark.parametrize("past", ["previous", "record", "initial"])
+def test_without_a_change_nothing_more_is_recorded_at_the_end(begin: Any, past: str) -> None:
+    at = [small()]
+    room = begin(at[0], every=2, past=past)
+    train(room, at, 4)
+    for step in (5, 6, 7):  # the optimizer rests
+        room.record(step)
+    run = ended(room)
+    assert run.steps.tolist() == [1, 2, 4, 6]
+
+
+def test_a_held_weight_that_moves_after_the_last_record_is_a_violation(begin: Any) -> None:
+    at = [small()]
+    room = begin(at[0], masks={"d7/kernel": False})
+    for step in (1, 2):
+        now = moved(room.values(), step)
+        room.put({name: value for name, value in now.items() if name != "d7/kernel"})
+        room.record(step)
+    room.put({"d7/kernel": at[0]["d7/kernel"] + 1})
+    run = ended(room)
+    assert {(each.variable, each.first_step) for each in run.violations} == {("d7/kernel", 3)}
+    assert len(run.violations) == 7
