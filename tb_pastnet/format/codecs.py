@@ -13,6 +13,7 @@ from tb_pastnet.format.function_change import decode_function_change
 from tb_pastnet.format.mask_bits import decode_mask
 from tb_pastnet.format.mask_log import decode_mask_log
 from tb_pastnet.format.overhead import decode_overhead
+from tb_pastnet.format.standing import decode_standing
 from tb_pastnet.format.timeline import decode_timeline
 from tb_pastnet.format.violations import decode_violations
 
@@ -44,6 +45,7 @@ CODECS = {
     Kind.VIOLATIONS: Codec(tags.TAG_VIOLATIONS.__eq__, decode_violations),
     Kind.FUNCTION: Codec(tags.TAG_FUNCTION.__eq__, decode_function_change),
     Kind.OVERHEAD: Codec(tags.TAG_OVERHEAD.__eq__, decode_overhead),
+    Kind.STANDING: Codec(tags.TAG_STANDING.__eq__, decode_standing),
 }
 """Of each kind."""
 

@@ -31,6 +31,7 @@ class Kind(enum.IntEnum):
     VIOLATIONS = 6
     FUNCTION = 7
     OVERHEAD = 8
+    STANDING = 9
 
 
 NEWEST = {**dict.fromkeys(Kind, 1), Kind.CHANNELS: 2, Kind.TIMELINE: 2}

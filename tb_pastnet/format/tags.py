@@ -23,6 +23,7 @@ TAG_MASKS = "masks"
 TAG_VIOLATIONS = "violations"
 TAG_FUNCTION = "function"
 TAG_OVERHEAD = "overhead"
+TAG_STANDING = "standing"
 MASKS = ("kept", "trainable")
 """The two masks of a variable: 0 is pruned in the first, frozen in the second."""
 

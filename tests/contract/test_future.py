@@ -15,6 +15,7 @@ from tb_pastnet.format.tags import (
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
+    TAG_STANDING,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.promise("foreign_and_future")
 LINEAGE = 0x3F9A2C1B
 KERNEL = channels_tag("conv1/kernel")
 TAGS = (KERNEL, TAG_TIMELINE, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION,
-        TAG_OVERHEAD, mask_tag("kept", "conv1/kernel"))  # fmt: skip
+        TAG_OVERHEAD, TAG_STANDING, mask_tag("kept", "conv1/kernel"))  # fmt: skip
 
 
 def sealed(version: int, kind: int, tag: str, step: int, payload: bytes) -> bytes:

@@ -23,6 +23,7 @@ from tb_pastnet.format.tags import (
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
+    TAG_STANDING,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -316,6 +317,7 @@ def test_sealed_nonsense_is_never_an_error(
             (TAG_VIOLATIONS, Kind.VIOLATIONS),
             (TAG_FUNCTION, Kind.FUNCTION),
             (TAG_OVERHEAD, Kind.OVERHEAD),
+            (TAG_STANDING, Kind.STANDING),
             (BITS, Kind.MASK),
         ):
             message = seal(make(rng), kind, tag=tag, step=step, lineage=writer.lineage)

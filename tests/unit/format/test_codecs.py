@@ -21,6 +21,7 @@ def test_each_kind_has_a_codec_of_its_own():
         (tags.TAG_VIOLATIONS, Kind.VIOLATIONS),
         (tags.TAG_FUNCTION, Kind.FUNCTION),
         (tags.TAG_OVERHEAD, Kind.OVERHEAD),
+        (tags.TAG_STANDING, Kind.STANDING),
         (tags.channels_tag("a/b"), Kind.CHANNELS),
         (tags.channels_tag(""), Kind.CHANNELS),
         (tags.mask_tag("kept", "a/b"), Kind.MASK),
