@@ -202,12 +202,21 @@ def unchanged(
     never = count == records
     apart = _apart(never, [rows] if isinstance(rows, bool) else rows, edges)
     since = steps[np.minimum(records - count, records - 1)]
-    long = (count >= STALLED) & (2 * (steps[-1] - since) >= steps[-1] - steps[0])
+    long = is_long(count, since, steps)
     return {
         "stalled": unbroken & long & ~apart,
         "unchanged": unbroken & ~long & ~apart & (never | (count >= STALLED)),
         "rows": unbroken & never & apart,
     }
+
+
+def is_long(count: Integers | int, since: Integers | int, steps: Integers) -> Flags:
+    """Whether what has held at the last `count` records, since a step, held long enough to stall.
+
+    `steps` are those of all records, at least one.
+    """
+    half = 2 * (steps[-1] - np.asarray(since)) >= steps[-1] - steps[0]
+    return np.asarray((np.asarray(count) >= STALLED) & half)
 
 
 def _still(codes: Codes, state: States, begin: Codes | None = None) -> Flags:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.counted import counted
+from tb_pastnet.core.standing import UNKNOWN, in_words, may_move
 from tb_pastnet.core.violation import CAUSES, between
 
 HARM, CHANGE, FACT = "harm", "change", "fact"
@@ -38,8 +39,9 @@ KINDS: Mapping[str, FindingKind] = {
     "silent": FindingKind(HARM, "layers whose records end before those of their run"),
     "stalled": FindingKind(
         HARM,
-        "training has ended, and channels that an optimizer could train were unchanged at the last "
-        "20 records or more, over at least half of the steps",
+        "channels that an optimizer could train stood still at the last 20 records or more, over "
+        "at least half of the steps; and their cause shows that they don't learn, or training has "
+        "ended",
     ),
     "frozen": FindingKind(CHANGE, "channels are frozen"),
     "pruned": FindingKind(CHANGE, "channels are pruned"),
@@ -71,6 +73,10 @@ class LayerFacts(NamedTuple):
     last_step: int | None
     # since when channels are as they are at the newest record, by kind
     lasting: Mapping[str, Lasting] = {}
+    # why it stands still, "" if unknown, and whether that has shown for long enough that it doesn't
+    # learn
+    cause: str = ""
+    proven: bool = False
 
 
 class Violated(NamedTuple):
@@ -105,7 +111,8 @@ class Finding:
 
     Attributes:
         kind: a key of `KINDS`.
-        cause: why, where the kind has causes: "weight_decay", "unknown", …; else None.
+        cause: why, where that is known: "weight_decay", "no_gradient", …; "unknown" for violations
+            and stalled channels of which it isn't; else None.
         runs: the names of all runs that it concerns.
         layers: ids of all layers that it concerns.
         channels: how many it concerns, None if it isn't about channels.
@@ -248,26 +255,35 @@ def _silent(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
 
 def _states(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     """What lasts up to the newest record: frozen, pruned, nonfinite and unchanged channels."""
-    groups: dict[str, list[_Standing]] = {}
+    groups: dict[tuple[str, str | None], list[_Standing]] = {}
     for run in runs:
         for layer in run.layers:
             for kind, own in layer.lasting.items():
-                # What an optimizer may still reach isn't stalled.
-                waits = kind == "stalled" and not run.closed
-                groups.setdefault("unchanged" if waits else kind, []).append(
-                    _Standing(run, layer, own)
-                )
-    for kind, group in groups.items():
+                key = _kind_and_cause(kind, run, layer)
+                groups.setdefault(key, []).append(_Standing(run, layer, own))
+    for (kind, cause), group in groups.items():
         members = [(run, layer) for run, layer, _ in group]
         of = sum({(run.name, layer.id): layer.channels for run, layer in members}.values())
         channels = sum(own.channels for _, _, own in group)
         since = max(own.since for _, _, own in group)
         first = min(group, key=lambda standing: standing.own.first)
-        make = _state_text if kind in _STATES else _unchanged_text
-        text = make(kind, group, of, several)
+        if kind in _STATES:
+            text = _state_text(kind, group, of, several)
+        else:
+            text = _unchanged_text(kind, cause, group, of, several)
         numbers = {"of": of, "since": since, "records": min(own.records for _, _, own in group)}
         step, shown = first.own.first, first.run.name
-        yield _about_layers(kind, members, channels, step, numbers, text, shown)
+        yield _about_layers(kind, members, channels, step, numbers, text, shown, cause)
+
+
+def _kind_and_cause(kind: str, run: RunFacts, layer: LayerFacts) -> tuple[str, str | None]:
+    # What an optimizer may still reach isn't stalled.
+    if kind == "stalled" and not (run.closed or layer.proven):
+        kind = "unchanged"
+    if kind == "stalled":
+        return kind, layer.cause or UNKNOWN
+    known = kind == "unchanged" and layer.cause not in ("", UNKNOWN)
+    return kind, layer.cause if known else None
 
 
 _STATES = {"frozen": "frozen", "pruned": "pruned", "nonfinite": "NaN or infinite"}
@@ -292,7 +308,9 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     )
 
 
-def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -> str:
+def _unchanged_text(
+    kind: str, cause: str | None, group: Sequence[_Standing], of: int, several: bool
+) -> str:
     channels, names = sum(own.channels for _, _, own in group), _where_of(group, several)
     noun = "row" if kind == "rows" else "channel"
     who = names if channels == of else f"{channels:,} of {counted(of, noun)} of {names}"
@@ -300,12 +318,15 @@ def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: boo
     fewest, most = (pick(own.records for _, _, own in group) for pick in (min, max))
     if all(own.since == layer.first_step for _, layer, own in group):
         records = counted(most, "record") if fewest == most else f"{fewest:,} to {most:,} records"
-        when = f"unchanged at all {records}"
+        when = f"at all {records}"
     else:
         since, first = max(own.since for *_, own in group), min(own.first for *_, own in group)
         some = f", some from step {first:,} on" if first < since else ""
-        when = f"unchanged at the last {counted(fewest, 'record')}, from step {since:,} on{some}"
-    return f"{who}: stalled, {when}. Cause unknown" if kind == "stalled" else f"{who}: {when}"
+        when = f"at the last {counted(fewest, 'record')}, from step {since:,} on{some}"
+    stalled = "stalled, " if kind == "stalled" else ""
+    state = "standing still" if cause is not None and may_move(cause) else "unchanged"
+    why = {None: "", UNKNOWN: ". Cause unknown"}.get(cause, f". Cause: {in_words(cause or '')}")
+    return f"{who}: {stalled}{state} {when}{why}"
 
 
 _Members = Sequence[tuple[RunFacts, LayerFacts]]
@@ -319,11 +340,12 @@ def _about_layers(
     numbers: Mapping[str, int],
     text: str,
     shown_run: str,
+    cause: str | None = None,
 ) -> Finding:
     layers, runs = _ids(members)
     only = layers[0] if len(layers) == 1 else None
     return Finding(
-        kind, "unknown" if kind == "stalled" else None, runs, layers, channels, step, numbers, text,
+        kind, cause, runs, layers, channels, step, numbers, text,
         "layer" if only else "network", shown_run, only,
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ from tb_pastnet.format.tags import (
     TAG_FUNCTION,
     TAG_MASKS,
     TAG_OVERHEAD,
+    TAG_STANDING,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -35,7 +36,7 @@ from tb_pastnet.reader.series_source import (
 from tb_pastnet.reader.threads import together
 
 _HEAD = (*DESCRIPTIONS, TAG_TIMELINE, TAG_OVERHEAD)
-_NAMED_SERIES = (*_HEAD, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION)
+_NAMED_SERIES = (*_HEAD, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION, TAG_STANDING)
 _RUNS_A_CALL = 64
 
 logger = logging.getLogger(__name__)

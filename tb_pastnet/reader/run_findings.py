@@ -38,6 +38,7 @@ def _facts(reader: RunReader) -> RunFacts:
             run.variables[layer.main].channels,
             *_ends(summary, number),
             summary.lasting[number],
+            *summary.causes[number],
         )
         for number, layer in enumerate(run.layers)
     ]

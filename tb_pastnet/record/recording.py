@@ -30,6 +30,7 @@ from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Probing, Source
+from tb_pastnet.record.standing import Standing
 from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
@@ -81,6 +82,7 @@ class Recording:
         self._probe_reasons: dict[type[Exception], str] = {}
         self._widths = np.array([weight.axis.channels for weight in source.network.weights])
         self._tracker = tracker
+        self._standing = Standing(source, failures)
         self._failures = failures
         if on_violation == STOP and source.workers > 1:
             raise InvalidArgument(
@@ -378,7 +380,9 @@ class Recording:
             rate, of_groups = self._learning_rates(step)
             past_step = step if action.past_step is None else action.past_step
             made = sequence, step, past_step, time.time(), rate, values, function
-            return Record(*made, self._sink.thinned, of_groups)
+            record = Record(*made, self._sink.thinned, of_groups)
+            self._standing.hand(self._sink, record)
+            return record
 
     def _moved_outputs(self, number: int) -> npt.NDArray[np.float32] | None:
         if self._probe is None:
@@ -450,6 +454,7 @@ class Recording:
             self._timer.restart()
             self._lineage = self._lineage.next()
             self._tracker.begin()
+            self._standing.begin()
             self._begin(resumed=step > 0)
         copy = self._schedule.restart(step)
         if copy is not None:

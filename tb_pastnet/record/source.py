@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tb_pastnet.core.float_words import WORDS, address_of, words_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
+from tb_pastnet.core.standing import UNKNOWN
 from tb_pastnet.core.statistics import (
     KEPT,
     STATISTICS,
@@ -32,6 +33,9 @@ STACK_ELEMENTS = 1 << 16
 # What isn't measured here has no data; masks are handled elsewhere.
 _BESIDE = np.full((len(STATISTICS) - VALUE_ROWS, 1), np.nan, np.float32)
 _BESIDE[[KEPT - VALUE_ROWS, TRAINABLE - VALUE_ROWS]] = 1
+
+HELD = "held"
+"""The answer of `why_still` for a weight that no update is meant to change: it is frozen."""
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
@@ -88,6 +92,22 @@ class Source(ABC):
     def group_rates(self) -> Sequence[float]:
         """The learning rates of the groups, in their order."""
         return ()
+
+    def why_still(self, still: Sequence[int], slow: Sequence[int]) -> Mapping[int, str]:
+        """Why weights stand still, by number: a key of `core.standing.CAUSES`, or `HELD`.
+
+        Called after each record, until there are none; not for statistics, nor what follows.
+
+        Args:
+            still: weights that haven't changed since the record before.
+            slow: weights that may move by weight decay alone, or because few elements of 16 bits
+                change. They are left out of the answer if it isn't so.
+        """
+        return dict.fromkeys(still, UNKNOWN)
+
+    def decay(self, number: int) -> tuple[float, float] | None:
+        """The least and the most share of a weight that decay takes in a step; None if unknown."""
+        return None
 
     def release(self) -> None:  # noqa: B027
         """Releases values that were read for a record: training continues."""

@@ -26,8 +26,8 @@ from tb_pastnet.format.function_change import (
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.overhead import Overhead, encode_overhead
-from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.standing import StandingChange, encode_standing
+from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 from tests import sealed
 
