@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.channel_states import STALLED
+from tb_pastnet.core.standing import UNKNOWN
 from tb_pastnet.core.statistics import (
     CHANGED,
     DELTA_NORM,
@@ -70,6 +71,7 @@ class Standing:
         # One that moves again and again has to stand still for longer, to be worth a word.
         self._patience = np.full(len(self._names), 2)
         self._handed: dict[int, str] = {}
+        self._moved = np.zeros(len(self._names), bool)
         self._rest = np.zeros(len(self._names), np.int64)
         self._doubts = np.zeros(len(self._names), np.int64)
 
@@ -79,6 +81,8 @@ class Standing:
         values, step, previous = record.values, record.step, self._previous
         still = stands_still(values, None if previous is None else previous[1], self._starts)
         self._rest -= 1
+        if values[CHANGED, 0] >= 0:  # there is a past
+            self._moved |= ~still
         slow = self._barely_moves(values) & ~still
         if self._asked or still.any() or slow.any():
             free = self._trainable(values)
@@ -92,7 +96,8 @@ class Standing:
         """The weights that an optimizer could train, and that are finite."""
         free = np.maximum.reduceat(values[TRAINABLE], self._starts) > 0
         finite = np.maximum.reduceat(values[NONFINITE], self._starts) == 0
-        return self._trained & free & finite
+        trainable: Flags = self._trained & free & finite
+        return trainable
 
     def _barely_moves(self, values: Floats) -> Flags:
         """Whether weights may move by weight decay alone, or few elements, by 16 bits."""
@@ -117,7 +122,9 @@ class Standing:
         causes = dict(self._source.why_still(numbers, maybe))
         for number, cause in list(causes.items()):
             own = slice(self._starts[number], self._stops[number])
-            if cause == HELD:
+            if cause == HELD and self._moved[number]:
+                causes[number] = UNKNOWN
+            elif cause == HELD:
                 record.values[TRAINABLE, own] = 0
                 del causes[number]
             elif cause == WEIGHT_DECAY and not self._only_decays(record, number, own):

@@ -86,7 +86,7 @@ class StillCauses:
     def _cause_by_look(self, weight: TorchWeight, member: _Member, seen: SeenUpdates) -> str:
         if seen.made and seen.without == seen.made:
             return "no_gradient"
-        if seen.step < self._schedule.now:
+        if not self._is_of_this_step(seen):
             return UNKNOWN
         if not bool(seen.finite):
             return "skipped"
@@ -100,12 +100,14 @@ class StillCauses:
         """Why a weight moves no more than that; "" if that isn't proven."""
         weight, seen = self._weights[number], self._watch.of(number)
         member = self._members.get(weight.name)
-        looked = bool(seen.made) and seen.step >= self._schedule.now
-        if member is None or not looked or not bool(seen.finite):
+        if member is None or not self._is_of_this_step(seen) or not bool(seen.finite):
             return ""
         if int(seen.gradient) == 0:
             return "weight_decay"
         return "rounded" if _rounded(weight, member, seen) else ""
+
+    def _is_of_this_step(self, seen: SeenUpdates) -> bool:
+        return seen.step >= max(self._schedule.now or 0, 0)
 
     def _rate(self, member: _Member) -> float:
         optimizer, group, steps = member

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch.optim import Optimizer
@@ -18,7 +18,7 @@ _SAMPLED = 1 << 16
 _COPIED = 1 << 20
 """Elements of a weight that isn't contiguous, up to which it is sampled."""
 
-Sample = torch.Tensor | None
+Sample: TypeAlias = torch.Tensor | None
 
 
 @dataclass
@@ -125,5 +125,5 @@ def _sample(tensor: torch.Tensor, *, copy: bool = False) -> Sample:
     if not tensor.is_contiguous() and tensor.numel() > _COPIED:
         return None
     # An odd stride meets all columns.
-    sample = tensor.reshape(-1)[:: tensor.numel() // _SAMPLED | 1]
+    sample: torch.Tensor = tensor.reshape(-1)[:: tensor.numel() // _SAMPLED | 1]
     return sample.clone() if copy else sample

@@ -247,7 +247,7 @@ AT_END = {"zero_gradient", "rate", "unknown"}
 
 def record(
     path: Path, training: Training, steps: Iterable[int], every: int = 1, **more: Any
-) -> tuple[list[Any], list[Any], Any]:
+) -> tuple[Any, Any, Any]:
     """The findings about what stands still, before the end and after it."""
     module, optimizers, step = training
     with pastnet.torch.Recorder(path, module, optimizers, every=every, **more) as recorder:
@@ -388,7 +388,7 @@ def accumulated() -> Training:
     return module, optimizer, step
 
 
-class Lora(nn.Module):
+class Lora(torch.nn.Module):  # type: ignore[name-defined, misc]
     """A frozen kernel and an update of low rank, half of which is zero at the beginning."""
 
     def __init__(self) -> None:
