@@ -11,14 +11,9 @@ import numpy as np
 from tb_pastnet.core.standing import UNKNOWN
 from tb_pastnet.jax.leaf_weights import LeafWeight
 from tb_pastnet.jax.tree import Leaf, Tree
+from tb_pastnet.record.slot_history import SAMPLED, SlotHistory
 from tb_pastnet.record.source import HELD
 from tb_pastnet.record.weight import Array
-
-_SAMPLED = 1 << 12
-"""Elements of a slot that are compared with those of the record before."""
-
-_SMALLEST_RATE = 1e-6
-"""The learning rate from which on float32 has room for the updates of usual weights."""
 
 _OF_DECAY = 0.0, 0.1
 """The share of a weight that its decay may take in a step: optax's states don't have it."""
@@ -29,14 +24,14 @@ class StillLeaves:
 
     def __init__(self, tree: Tree, weights: Sequence[LeafWeight]) -> None:
         self._tree, self._weights = tree, weights
-        self._before: dict[int, list[Array]] = {}
+        self._history = SlotHistory()
 
     def find(self, still: Sequence[int], slow: Sequence[int], rate: float) -> dict[int, str]:
         """See `Source.why_still`; the learning rate may be NaN."""
-        before, self._before = self._before, {}
+        self._history.next()
         if self._tree.state is None:
             return dict.fromkeys(still, UNKNOWN)
-        causes = {number: self._cause(number, rate, before.get(number, [])) for number in still}
+        causes = {number: self._cause(number, rate) for number in still}
         decays = [number for number in slow if _all_zero(self._slots(number))]
         return {**causes, **dict.fromkeys(decays, "weight_decay")}
 
@@ -45,7 +40,7 @@ class StillLeaves:
         """See `Source`."""
         return _OF_DECAY
 
-    def _cause(self, number: int, rate: float, before: Sequence[Array]) -> str:
+    def _cause(self, number: int, rate: float) -> str:
         slots = self._slots(number)
         if not slots:
             # Optimizers without any slots, such as plain SGD, say nothing about any leaf.
@@ -54,9 +49,8 @@ class StillLeaves:
             return "rate"
         if _all_zero(slots):
             return "zero_gradient"
-        self._before[number] = now = [_sample(leaf.value) for leaf in slots]
-        single = self._weights[number].dtype == "float32" and rate >= _SMALLEST_RATE
-        return "thrown_away" if single and _advance(before, now) else UNKNOWN
+        samples = [_sample(leaf.value) for leaf in slots]
+        return self._history.cause(number, self._weights[number], samples, rate)
 
     def _slots(self, number: int) -> list[Leaf]:
         weight = self._weights[number]
@@ -80,22 +74,4 @@ def _all_zero(slots: Sequence[Leaf]) -> bool:
 
 
 def _sample(value: Any) -> Array:
-    return np.array(value.reshape(-1)[:: value.size // _SAMPLED | 1], np.float64)
-
-
-def _advance(before: Sequence[Array], now: Sequence[Array]) -> bool:
-    """Whether slots take in gradients: without any they only shrink, all elements alike."""
-    if len(before) != len(now):
-        return False
-    return any(
-        old.shape == new.shape and not _proportional(old, new)
-        for old, new in zip(before, now, strict=True)
-    )
-
-
-def _proportional(old: Array, new: Array) -> bool:
-    size = float(np.abs(old).max(initial=0))
-    if not size:
-        return not new.any()
-    largest = int(np.abs(old).argmax())
-    return bool(np.allclose(new, old * (new[largest] / old[largest]), rtol=1e-3, atol=1e-6 * size))
+    return np.array(value.reshape(-1)[:: value.size // SAMPLED | 1], np.float64)
