@@ -34,6 +34,9 @@ KINDS: Mapping[str, FindingKind] = {
         HARM, "frozen or pruned channels changed; one finding per likely cause"
     ),
     "nonfinite": FindingKind(HARM, "channels have NaN or infinity"),
+    "statistics": FindingKind(
+        HARM, "statistics, such as BatchNorm's, moved though all weights of their layer are frozen"
+    ),
     "unreadable": FindingKind(HARM, "runs, or some of their records, can't be read"),
     "dropped": FindingKind(HARM, "records were dropped before they were written"),
     "silent": FindingKind(HARM, "layers whose records end before those of their run"),
@@ -93,6 +96,18 @@ class Violated(NamedTuple):
     cause: str
 
 
+class MovedStatistics(NamedTuple):
+    """Statistics of a layer that moved while all its weights were frozen.
+
+    So many of their channels did, from the first to the last of these steps.
+    """
+
+    layer: str
+    channels: int
+    first_step: int
+    last_step: int
+
+
 class RunFacts(NamedTuple):
     """The facts of a run: its newest step, layers in forward order, violations, account."""
 
@@ -103,6 +118,7 @@ class RunFacts(NamedTuple):
     account: Account = Account()
     problem: str = ""  # why it could not be read
     closed: bool = False  # whether training has ended, as far as the writer knew
+    statistics: Sequence[MovedStatistics] = ()
 
 
 @dataclass(frozen=True)
@@ -162,6 +178,7 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
     several = len(runs) > 1
     listed = [
         *_violations(runs, several),
+        *_statistics(runs, several),
         *_unread(runs, several),
         *_lost(runs, several),
         *_silent(runs, several),
@@ -197,6 +214,28 @@ def _violations(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
             "violations", cause, names, layers, channels, since, {"last_step": until}, text,
             "layer", first_run.name, first.layer, first.channel,
         )  # fmt: skip
+
+
+def _statistics(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    group = [(run, moved) for run in runs for moved in run.statistics]
+    if not group:
+        return
+    layers = tuple(dict.fromkeys(moved.layer for _, moved in group))
+    names = tuple(dict.fromkeys(run.name for run, _ in group))
+    since = min(moved.first_step for _, moved in group)
+    until = max(moved.last_step for _, moved in group)
+    still = any(moved.last_step == run.last_step for run, moved in group)
+    when = f"since step {since:,}" if still else between(since, until)
+    text = (
+        f"{_where(layers, names, several)}: statistics moved while the weights were frozen, "
+        f"{when}. Call frozen layers in inference mode: training=False, or eval() in PyTorch"
+    )
+    run, first = min(group, key=lambda entry: entry[1].first_step)
+    channels = sum(moved.channels for _, moved in group)
+    yield Finding(
+        "statistics", None, names, layers, channels, since, {"last_step": until}, text,
+        "layer", run.name, first.layer,
+    )  # fmt: skip
 
 
 def _unread(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:

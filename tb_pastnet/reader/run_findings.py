@@ -8,6 +8,7 @@ from typing import Any
 
 from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
 from tb_pastnet.reader.figures import RunSummary, summary_of
+from tb_pastnet.reader.frozen_statistics import statistics_of
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.store import RunReader
 
@@ -42,7 +43,8 @@ def _facts(reader: RunReader) -> RunFacts:
         )
         for number, layer in enumerate(run.layers)
     ]
-    return RunFacts(run.name, last, layers, violated, run.account, run.problem, run.closed)
+    facts = last, layers, violated, run.account, run.problem, run.closed
+    return RunFacts(run.name, *facts, statistics_of(reader, summary))
 
 
 def _ends(summary: RunSummary, number: int) -> tuple[int | None, int | None]:

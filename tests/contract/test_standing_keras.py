@@ -18,7 +18,7 @@ X = np.random.default_rng(0).normal(size=(16, 4)).astype("f4")
 Loss = Callable[[Any, Any], Any]
 
 
-class Net(keras.Model):
+class Net(keras.Model):  # type: ignore[misc]
     """Two layers, and one aside whose outputs the loss may use."""
 
     def __init__(self) -> None:
