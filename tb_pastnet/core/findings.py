@@ -42,7 +42,7 @@ KINDS: Mapping[str, FindingKind] = {
     "silent": FindingKind(HARM, "layers whose records end before those of their run"),
     "stalled": FindingKind(
         HARM,
-        "channels that an optimizer could train stood still at the last 20 records or more, over "
+        "channels that an optimizer could train were idle at the last 20 records or more, over "
         "at least half of the steps; and their cause shows that they don't learn, or training has "
         "ended",
     ),
@@ -76,7 +76,7 @@ class LayerFacts(NamedTuple):
     last_step: int | None
     # since when channels are as they are at the newest record, by kind
     lasting: Mapping[str, Lasting] = {}
-    # why it stands still, "" if unknown, and whether that has shown for long enough that it doesn't
+    # why it is idle, "" if unknown, and whether that has shown for long enough that it doesn't
     # learn
     cause: str = ""
     proven: bool = False
@@ -363,7 +363,7 @@ def _unchanged_text(
         some = f", some from step {first:,} on" if first < since else ""
         when = f"at the last {counted(fewest, 'record')}, from step {since:,} on{some}"
     stalled = "stalled, " if kind == "stalled" else ""
-    state = "standing still" if cause is not None and may_move(cause) else "unchanged"
+    state = "idle" if cause is not None and may_move(cause) else "unchanged"
     why = {None: "", UNKNOWN: ". Cause unknown"}.get(cause, f". Cause: {in_words(cause or '')}")
     return f"{who}: {stalled}{state} {when}{why}"
 

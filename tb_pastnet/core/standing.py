@@ -1,4 +1,4 @@
-"""Why weights stand still: no update changes them, though an optimizer should train them."""
+"""Why weights are idle: no update changes them, though an optimizer should train them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class StandingCause(NamedTuple):
-    """A cause for which weights stand still."""
+    """A cause for which weights are idle."""
 
     text: str  # in words, after a colon
     # whether it shows that they don't learn, before training has ended
@@ -30,7 +30,7 @@ CAUSES: Mapping[str, StandingCause] = {
     ),
     "zero_gradient": StandingCause("their gradient is exactly zero", proven=False),
     "skipped": StandingCause(
-        "their gradient isn't finite, so that every step of their optimizer was skipped"
+        "every step of their optimizer was skipped, because their gradient isn't finite"
     ),
     "thrown_away": StandingCause(
         "updates are thrown away: the optimizer makes them, but something else has the last word. "
@@ -54,7 +54,7 @@ def is_proven(cause: str) -> bool:
 
 
 def may_move(cause: str) -> bool:
-    """Whether the bits of weights that stand still for a cause may change."""
+    """Whether the bits of weights that are idle for a cause may change."""
     return cause in CAUSES and CAUSES[cause].moves
 
 

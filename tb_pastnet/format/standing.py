@@ -1,7 +1,7 @@
-"""Why variables stand still: a change for each that begins to, for another cause, or moves again.
+"""Why variables are idle: a change for each that begins to, for another cause, or moves again.
 
-Stored as deflated JSON. Variables of one step and cause are stored together: a network that stands
-still as a whole stays small. Unknown keys are ignored.
+Stored as deflated JSON. Variables of one step and cause are stored together: a network that is idle
+as a whole stays small. Unknown keys are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tb_pastnet.format.json_payload import natural, text
 
 @dataclass(frozen=True)
 class StandingChange:
-    """Why a variable stands still from the record of a step on.
+    """Why a variable is idle from the record of a step on.
 
     The cause is a key of `core.standing.CAUSES`, or one of a later version; "": it moves again.
     """
@@ -35,14 +35,14 @@ def encode_standing(
     """Packs and seals some changes, in order; raises InvalidArgument if there are too many."""
     if len(changes) > limits.MAX_STANDING:
         raise InvalidArgument(
-            f"Could not encode why variables stand still: expected at most {limits.MAX_STANDING} "
+            f"Could not encode why variables are idle: expected at most {limits.MAX_STANDING} "
             f"changes, got {len(changes)}. Store them in several messages."
         )
     entries = [
         {"step": step, "cause": cause, "variables": [change.variable for change in group]}
         for (step, cause), group in groupby(changes, lambda change: (change.step, change.cause))
     ]
-    with json_payload.encoding("why variables stand still"):
+    with json_payload.encoding("why variables are idle"):
         for entry in entries:
             _changes(entry)
     payload = json_payload.pack({"standing": entries})

@@ -1,4 +1,4 @@
-"""Why leaves stand still, as far as the optimizer state shows it, if it is passed."""
+"""Why leaves are idle, as far as the optimizer state shows it, if it is passed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_DECAY = 0.0, 0.1
 
 
 class StillLeaves:
-    """Compares the slots of leaves that stand still with those of the record before."""
+    """Compares the slots of leaves that are idle with those of the record before."""
 
     def __init__(self, tree: Tree, weights: Sequence[LeafWeight]) -> None:
         self._tree, self._weights = tree, weights

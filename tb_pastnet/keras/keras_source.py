@@ -138,7 +138,7 @@ class KerasSource(PartedSource):
 
 
 def still_in_tensorflow(weights: Sequence[TFWeight], rate: UsedRate) -> StillVariables:
-    """Finds why variables stand still, from any optimizer that has updated something."""
+    """Finds why variables are idle, from any optimizer that has updated something."""
 
     def sample(slot: Any) -> tuple[Array, bool]:
         value = tf.reshape(tf.convert_to_tensor(slot), [-1])

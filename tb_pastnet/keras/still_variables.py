@@ -1,4 +1,4 @@
-"""Why variables of Keras stand still, as far as their optimizers show it."""
+"""Why variables of Keras are idle, as far as their optimizers show it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class StillVariables:
         updates, scale = self._counts[id(owner)]
         former, larger = before.get(id(owner), (-1, 0.0))
         if updates == former:
-            # Where gradients overflow, the scale of the loss falls, and nothing is updated.
+            # If gradients overflow, the scale of the loss falls, and nothing is updated.
             return "skipped" if scale < larger else UNKNOWN
         rate = self._rate.used(owner)
         if rate == 0:

@@ -58,8 +58,8 @@ class RunSummary:
     rows: npt.NDArray[np.int32]
     accounts: tuple[Account, ...]  # of each layer's main variable
     lasting: tuple[Mapping[str, Lasting], ...]  # of each layer's main variable; see `lasting_of`
-    # why it stands still, and whether that shows that it doesn't learn; "" if it doesn't, or nobody
-    # knows
+    # why it is idle, and whether that shows that it doesn't learn; "" if it doesn't, or that
+    # is unknown
     causes: tuple[tuple[str, bool], ...]
     deltas: Integers  # (`BINS`,), see `Tally`, of all layers together
     # (layers, records), pruned weights, NaN where unknown; whole numbers in the smallest dtype

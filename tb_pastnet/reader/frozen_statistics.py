@@ -24,7 +24,7 @@ _COLLECTIONS = "batch_stats/", "params/"
 
 @dataclass(frozen=True)
 class FrozenStatistics:
-    """Of a run."""
+    """The moved statistics in a run."""
 
     moved: tuple[MovedStatistics, ...]
     notes: Notes

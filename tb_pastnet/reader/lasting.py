@@ -1,4 +1,4 @@
-"""What lasts up to the newest record of variables, and why they stand still."""
+"""What lasts up to the newest record of variables, and why they are idle."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def lasting_of(
 def add_moving(
     own: dict[str, Lasting], still: StandsStill, steps: Integers, state: channel_states.States
 ) -> None:
-    """Adds a variable that stands still though its bits change: records alone don't show it."""
+    """Adds a variable that is idle though its bits change: its records don't show that."""
     plain = state & np.uint8(channel_states.STATE)
     free = (plain == channel_states.MOVING) | (plain == channel_states.NO_DATA)
     lasting = channel_states.lasting(free & (steps >= still.since)[:, None], steps)

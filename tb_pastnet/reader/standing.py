@@ -1,4 +1,4 @@
-"""Why variables of a run stand still at its newest record, as its newest lineage has it."""
+"""Why variables of a run are idle at its newest record, as its newest lineage has it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MOST_CHANGES = 1 << 18
 
 
 class StandsStill(NamedTuple):
-    """A variable that stands still.
+    """A variable that is idle.
 
-    The cause is a key of `core.standing.CAUSES`, or one of a later version. It has stood still
-    `since` a step, and since `proven_since` each cause has shown that it doesn't learn; None: the
-    newest doesn't.
+    The cause is a key of `core.standing.CAUSES`, or one of a later version. It has been
+    idle `since` a step, and since `proven_since` each cause has shown that it doesn't learn; None:
+    the newest doesn't.
     """
 
     cause: str
@@ -33,7 +33,7 @@ class StandsStill(NamedTuple):
 
 
 class StandingNow(NamedTuple):
-    """The variables that stand still, and what could not be read."""
+    """The variables that are idle, and what could not be read."""
 
     variables: Mapping[str, StandsStill]
     notes: Notes
@@ -60,7 +60,7 @@ def read_standing(source: SeriesSource, context: RequestContext, run: CatalogRun
 
 
 def latest(changes: Iterable[StandingChange]) -> dict[str, StandsStill]:
-    """The variables that stand still after all changes, given in order.
+    """The variables that are idle after all changes, given in order.
 
     Example:
         >>> changes = [StandingChange(5, "w", "unknown"), StandingChange(9, "w", "no_gradient")]

@@ -177,7 +177,7 @@ class RunReader:
     @cached_property
     @reading
     def standing(self) -> StandingNow:
-        """Why variables stand still. Not kept: what is made of it is."""
+        """Why variables are idle. Not kept: what is made of it is."""
         return read_standing(self.store.source, self.context, self.run)
 
     @property

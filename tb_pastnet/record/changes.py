@@ -1,4 +1,4 @@
-"""Changes of masks, held weights that moved, and causes of standing still.
+"""Changes of masks, held weights that moved, and causes of being idle.
 
 They aren't records and are never thinned.
 """

@@ -129,7 +129,7 @@ class Sink:
             self._change(Change(step, violations=tuple(violations)))
 
     def standing(self, step: int, changes: Sequence[StandingChange]) -> bool:
-        """Hands over why variables stand still, without waiting; False: it is dropped."""
+        """Hands over why variables are idle, without waiting; False: it is dropped."""
         return not changes or self._change(Change(step, standing=tuple(changes)))
 
     def flush(self, timeout: float = 5.0, *, closed: bool = False, within: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""What the optimizer's slots of weights that stand still show: whether it goes on with them."""
+"""What the slots of idle weights show: whether their optimizer continues to update them."""
 
 from __future__ import annotations
 

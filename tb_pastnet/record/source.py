@@ -94,14 +94,14 @@ class Source(ABC):
         return ()
 
     def why_still(self, still: Sequence[int], slow: Sequence[int]) -> Mapping[int, str]:
-        """Why weights stand still, by number: a key of `core.standing.CAUSES`, or `HELD`.
+        """Why weights are idle, by number: a key of `core.standing.CAUSES`, or `HELD`.
 
         Called after each record, until there are none; not for statistics, nor what follows.
 
         Args:
             still: weights that haven't changed since the record before.
-            slow: weights that may move by weight decay alone, or because few elements of 16 bits
-                change. They are left out of the answer if it isn't so.
+            slow: weights that may move only by weight decay, or in a few elements of 16 bits. They
+                are left out of the answer if it isn't so.
         """
         return dict.fromkeys(still, UNKNOWN)
 

@@ -1,4 +1,4 @@
-"""Follows which weights stand still from record to record, and asks their source why."""
+"""Follows which weights are idle from record to record, and asks their source why."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _EPSILON_32 = 2.0**-23
 
 
 class Standing:
-    """Hands over why weights stand still.
+    """Hands over why weights are idle.
 
     Without any, a record costs a few reductions over all channels.
     """
@@ -68,14 +68,14 @@ class Standing:
         self._previous: tuple[int, Floats] | None = None
         self._streaks = np.zeros(len(self._names), np.int64)
         self._begun = np.zeros(len(self._names), np.int64)
-        # One that moves again and again has to stand still for longer, to be worth a word.
+        # One that moves again and again has to be idle for longer before it is written.
         self._patience = np.full(len(self._names), 2)
         self._handed: dict[int, str] = {}
         self._moved = np.zeros(len(self._names), bool)
         self._rest = np.zeros(len(self._names), np.int64)
         self._doubts = np.zeros(len(self._names), np.int64)
 
-    @noted("Could not find out why weights stand still")
+    @noted("Could not find out why weights are idle")
     def hand(self, sink: Sink, record: Record) -> None:
         """Hands changed causes to a sink; weights that turn out to be held are marked as frozen."""
         values, step, previous = record.values, record.step, self._previous
@@ -100,7 +100,7 @@ class Standing:
         return trainable
 
     def _barely_moves(self, values: Floats) -> Flags:
-        """Whether weights may move by weight decay alone, or few elements, by 16 bits."""
+        """Whether weights may move only by weight decay, or only a few elements of 16 bits."""
         with np.errstate(invalid="ignore", divide="ignore"):
             share = values[DELTA_NORM] / values[PAST_NORM]
         share[~(values[PAST_NORM] > 0)] = np.nan
@@ -116,7 +116,7 @@ class Standing:
         return np.asarray(slow & (self._rest <= 0))
 
     def _ask(self, record: Record, still: Flags, slow: Flags) -> dict[int, str]:
-        """The causes by number of weight, of those that do stand still."""
+        """The causes by number of weight, of those that are idle."""
         numbers, maybe = np.flatnonzero(still).tolist(), np.flatnonzero(slow).tolist()
         self._asked = bool(numbers or maybe or self._handed)
         causes = dict(self._source.why_still(numbers, maybe))
@@ -133,7 +133,7 @@ class Standing:
         return causes
 
     def _ask_later(self, slow: Flags, causes: Mapping[int, str]) -> None:
-        """Leaves weights that only look slow alone for longer and longer."""
+        """Asks about weights that only look slow ever more rarely."""
         slow = slow.copy()
         slow[list(causes)] = False
         # The first time there was nothing to look at yet.

@@ -166,11 +166,11 @@ class OptimizerSteps:
             self._look(self._watch.before, optimizer)
 
     def look_from(self, watch: UpdateWatch | None, updates: int) -> None:
-        """Has weights that stand still looked at after some more updates; None: nothing."""
+        """Has weights that are idle looked at after some more updates; None: nothing."""
         self._watch = watch
         self._looks_from = math.inf if watch is None else self._total + updates
 
-    @noted("Could not look at weights that stand still")
+    @noted("Could not look at weights that are idle")
     def _look(self, look: Listener, optimizer: Optimizer) -> None:
         with torch.no_grad():
             look(optimizer)

@@ -1,4 +1,4 @@
-"""Why weights of torch stand still, as far as their optimizers show it."""
+"""Why weights of torch are idle, as far as their optimizers show it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Member = tuple[Optimizer, Group, Steps]
 
 
 class StillCauses:
-    """Finds causes, and has the next due update of weights that stand still looked at."""
+    """Finds causes, and has the next due update of weights that are idle looked at."""
 
     def __init__(
         self, weights: Sequence[TorchWeight], steps: OptimizerSteps, schedule: Schedule

@@ -1,4 +1,4 @@
-"""Looks at the updates of weights that stand still, to find out why."""
+"""Looks at the updates of weights that are idle, to find out why."""
 
 from __future__ import annotations
 

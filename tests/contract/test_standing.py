@@ -1,4 +1,4 @@
-"""Why weights stand still, and what only looks like it: small trainings in PyTorch.
+"""Why weights are idle, and what only looks like it: small trainings in PyTorch.
 
 The causes in the tables are known from how each training is written. A layer that isn't named in
 one must not be in any finding of kind stalled.
@@ -248,7 +248,7 @@ AT_END = {"zero_gradient", "rate", "unknown"}
 def record(
     path: Path, training: Training, steps: Iterable[int], every: int = 1, **more: Any
 ) -> tuple[Any, Any, Any]:
-    """The findings about what stands still, before the end and after it."""
+    """The findings about what is idle, before the end and after it."""
     module, optimizers, step = training
     with pastnet.torch.Recorder(path, module, optimizers, every=every, **more) as recorder:
         for number in steps:
@@ -460,7 +460,7 @@ SLOW: dict[str, tuple[Callable[[], Training], int, int]] = {
     "a queue": (queue, STEPS, 1),
     "frozen": (frozen, STEPS, 1),
     "unfrozen late": (unfrozen_late, STEPS, 1),
-    "statistics that stand still": (batch_norm, STEPS, 1),
+    "statistics that are idle": (batch_norm, STEPS, 1),
     "slow in 16 bits": (lambda: in_16_bits(3e-3, optim.Adam), STEPS, 1),
     "slow": (lambda: no_gradient(lambda m: optim.SGD(
         [*m["a"].parameters(), *m["b"].parameters()], 1e-5)), 10, 1),

@@ -1,4 +1,4 @@
-"""Why leaves of a pytree stand still, as far as their optimizer state shows it."""
+"""Why leaves of a pytree are idle, as far as their optimizer state shows it."""
 
 from __future__ import annotations
 

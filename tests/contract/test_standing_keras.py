@@ -1,4 +1,4 @@
-"""Why variables of Keras stand still, as far as their optimizers show it."""
+"""Why variables of Keras are idle, as far as their optimizers show it."""
 
 from __future__ import annotations
 

@@ -184,13 +184,13 @@ def test_harm_comes_before_changes_and_facts() -> None:
         ),
         (
             "no_optimizer", True, False, "stalled",
-            "a: stalled, unchanged at all 4 records. Cause: no optimizer that makes steps has them. "
-            "Add them to the optimizer's parameters",
+            ("a: stalled, unchanged at all 4 records. Cause: no optimizer that makes steps has them. "
+            "Add them to the optimizer's parameters"),
         ),
         (
             "weight_decay", True, False, "stalled",
-            "a: stalled, standing still at all 4 records. Cause: only weight decay moves them: their "
-            "gradient is exactly zero",
+            ("a: stalled, idle at all 4 records. Cause: only weight decay moves them: their "
+            "gradient is exactly zero"),
         ),
         (
             "of a later version", False, True, "stalled",
@@ -204,7 +204,9 @@ def test_the_cause_of_standing_still_is_in_the_sentence(
     still = layer("a", stalled=[4, 4, 4, 4])._replace(cause=cause, proven=proven)
     (found,) = findings([run(still, closed=closed)])
     assert (found.kind, found.text) == (kind, text)
-    assert found.cause == (cause or ("unknown" if kind == "stalled" else None)) or cause == "unknown"
+    assert (
+        found.cause == (cause or ("unknown" if kind == "stalled" else None)) or cause == "unknown"
+    )
 
 
 def test_each_cause_of_standing_still_is_a_finding() -> None:

@@ -1,4 +1,4 @@
-"""Causes of standing still come back, and hostile ones are refused."""
+"""Causes of being idle come back, and hostile ones are refused."""
 
 import pytest
 

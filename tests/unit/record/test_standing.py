@@ -1,4 +1,4 @@
-"""Which weights stand still, from statistics made by hand, and what of it is handed over."""
+"""Which weights are idle, from statistics made by hand, and what of it is handed over."""
 
 from __future__ import annotations
 
