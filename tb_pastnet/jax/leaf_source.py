@@ -45,7 +45,9 @@ class LeafSource(RatedSource):
         self._latest_rate = super().learning_rate(step)
         return self._latest_rate
 
-    def why_still(self, still: Sequence[int], slow: Sequence[int]) -> Mapping[int, str]:
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
         """See `Source`."""
         return self._still.find(still, slow, self._latest_rate)
 

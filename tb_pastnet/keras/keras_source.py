@@ -97,7 +97,9 @@ class KerasSource(PartedSource):
         """See `Source`."""
         return self._beside.of_groups()
 
-    def why_still(self, still: Sequence[int], slow: Sequence[int]) -> Mapping[int, str]:
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
         """See `Source`."""
         if self._still is None:
             return super().why_still(still, slow)

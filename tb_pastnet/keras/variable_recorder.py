@@ -120,7 +120,9 @@ class VariableSource(RatedSource):
         """See `Source`."""
         return self._flags.read()
 
-    def why_still(self, still: Sequence[int], slow: Sequence[int]) -> Mapping[int, str]:
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
         """See `Source`."""
         return self._still.find(still, slow)
 

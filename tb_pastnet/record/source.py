@@ -93,15 +93,18 @@ class Source(ABC):
         """The learning rates of the groups, in their order."""
         return ()
 
-    def why_still(self, still: Sequence[int], slow: Sequence[int]) -> Mapping[int, str]:
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
         """Why weights are idle, by number: a key of `core.standing.CAUSES`, or `HELD`.
 
-        Called after each record, until there are none; not for statistics, nor what follows.
+        Called after records, until there are none; not for statistics, nor what follows.
 
         Args:
             still: weights that haven't changed since the record before.
             slow: weights that may move only by weight decay, or in a few elements of 16 bits. They
                 are left out of the answer if it isn't so.
+            skip: records after this one without a call, unless other weights are idle there.
         """
         return dict.fromkeys(still, UNKNOWN)
 

@@ -38,6 +38,10 @@ _DECAY_MARGIN = 0.02
 _LONGEST_REST = 6
 """After so many doublings, a weight that only looks slow is asked about as often."""
 
+_SKIPS = 0, 0, 1, 2, 4, 8, 16
+"""Records at which the former answers count, as long as the same weights are idle: to look at their
+updates takes time."""
+
 _EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
 _EPSILON_32 = 2.0**-23
 
@@ -61,6 +65,8 @@ class Standing:
         self._short = np.array([w.dtype in ("float16", "bfloat16") for w in weights])
         self._epsilon = np.array([_EPSILON.get(w.dtype, _EPSILON_32) for w in weights])
         self._asked = False
+        self._key, self._same, self._skip = b"", 0, 0
+        self._answers: dict[int, str] = {}
         self.begin()
 
     def begin(self) -> None:
@@ -72,7 +78,7 @@ class Standing:
         self._patience = np.full(len(self._names), 2)
         self._handed: dict[int, str] = {}
         self._moved = np.zeros(len(self._names), bool)
-        self._rest = np.zeros(len(self._names), np.int64)
+        self._records = 0
         self._doubts = np.zeros(len(self._names), np.int64)
 
     @noted("Could not find out why weights are idle")
@@ -80,7 +86,7 @@ class Standing:
         """Hands changed causes to a sink; weights that turn out to be held are marked as frozen."""
         values, step, previous = record.values, record.step, self._previous
         still = stands_still(values, None if previous is None else previous[1], self._starts)
-        self._rest -= 1
+        self._records += 1
         if values[CHANGED, 0] >= 0:  # there is a past
             self._moved |= ~still
         slow = self._barely_moves(values) & ~still
@@ -113,13 +119,14 @@ class Standing:
         if self._short.any():
             changed = np.add.reduceat(values[CHANGED], self._starts)
             slow |= self._short & (changed > 0) & (2 * changed < self._widths)
-        return np.asarray(slow & (self._rest <= 0))
+        # In two records one after the other: the first has the next update looked at.
+        turn = self._records % (1 << np.minimum(self._doubts, _LONGEST_REST))
+        return np.asarray(slow & (turn <= 1))
 
     def _ask(self, record: Record, still: Flags, slow: Flags) -> dict[int, str]:
         """The causes by number of weight, of those that are idle."""
-        numbers, maybe = np.flatnonzero(still).tolist(), np.flatnonzero(slow).tolist()
-        self._asked = bool(numbers or maybe or self._handed)
-        causes = dict(self._source.why_still(numbers, maybe))
+        self._asked = bool(still.any() or slow.any() or self._handed)
+        causes = self._answers_about(still, slow)
         for number, cause in list(causes.items()):
             own = slice(self._starts[number], self._stops[number])
             if cause == HELD and self._moved[number]:
@@ -132,13 +139,22 @@ class Standing:
         self._ask_later(slow, causes)
         return causes
 
+    def _answers_about(self, still: Flags, slow: Flags) -> dict[int, str]:
+        """What the source answers, or has answered about the same weights a few records ago."""
+        key = still.tobytes() + slow.tobytes()
+        same = key == self._key
+        if not same or not self._skip:
+            self._same, self._key = self._same + 1 if same else 0, key
+            self._skip = _SKIPS[min(self._same, len(_SKIPS) - 1)]
+            numbers = np.flatnonzero(still).tolist(), np.flatnonzero(slow).tolist()
+            self._answers = dict(self._source.why_still(*numbers, self._skip))
+        else:
+            self._skip -= 1
+        return dict(self._answers)
+
     def _ask_later(self, slow: Flags, causes: Mapping[int, str]) -> None:
         """Asks about weights that only look slow ever more rarely."""
-        slow = slow.copy()
-        slow[list(causes)] = False
-        # The first time there was nothing to look at yet.
         self._doubts[slow] += 1
-        self._rest[slow] = 1 << np.minimum(self._doubts[slow] // 2, _LONGEST_REST)
         self._doubts[list(causes)] = 0
 
     def _only_decays(self, record: Record, number: int, own: slice) -> bool:

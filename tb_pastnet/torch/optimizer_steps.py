@@ -165,6 +165,11 @@ class OptimizerSteps:
         if self._total >= self._looks_from and self._watch is not None:
             self._look(self._watch.before, optimizer)
 
+    @property
+    def looked(self) -> bool:
+        """Whether all updates were looked at that `look_from` asked for, as far as is known."""
+        return self._total > self._looks_from or self._looks_from == math.inf
+
     def look_from(self, watch: UpdateWatch | None, updates: int) -> None:
         """Has weights that are idle looked at after some more updates; None: nothing."""
         self._watch = watch

@@ -27,6 +27,7 @@ class StillCauses:
     ) -> None:
         self._weights, self._steps, self._schedule = weights, steps, schedule
         self._members: Mapping[str, _Member] = {}
+        self._found: dict[int, str] = {}
 
         def now() -> int:
             # Between calls, the optimizers count the steps.
@@ -35,22 +36,28 @@ class StillCauses:
         self._watch = UpdateWatch(now)
         self._counts: dict[str, int] = {}
 
-    def find(self, still: Sequence[int], slow: Sequence[int]) -> dict[int, str]:
+    def find(self, still: Sequence[int], slow: Sequence[int], skip: int) -> dict[int, str]:
         """See `Source.why_still`."""
         own = [*still, *slow]
         self._members = self._steps.all(self._weights[number] for number in own)
-        causes = {number: self._cause(number) for number in still}
-        causes.update((number, cause) for number in slow if (cause := self._slow_cause(number)))
+        if self._steps.looked:
+            self._found = {number: self._cause(number) for number in still}
+            self._found.update((number, self._slow_cause(number)) for number in slow)
+        # Until the next look, what it was at the last one.
+        found = {number: self._found.get(number, "") for number in own}
+        causes = {number: found[number] or UNKNOWN for number in still}
+        causes.update((number, found[number]) for number in slow if found[number])
         self._counts = {name: steps.count for name, (_, _, steps) in self._members.items()}
         self._watch.follow(self._followed(own))
-        self._steps.look_from(self._watch if own else None, self._updates_until_due())
+        self._steps.look_from(self._watch if own else None, self._updates_until_due(skip))
         return causes
 
-    def _updates_until_due(self) -> int:
+    def _updates_until_due(self, skip: int) -> int:
         """How many updates aren't looked at: rather too few than too many."""
         schedule = self._schedule
         each = schedule.updates.each if schedule.updates.counted else 1
-        return max(schedule.quiet_until - (schedule.now or 0) - 1, 0) * each
+        until = schedule.quiet_until - (schedule.now or 0) - 1
+        return (max(until, 0) + skip * schedule.every) * each
 
     def decay(self, number: int) -> tuple[float, float] | None:
         """See `Source`: what has momentum shrinks by more."""

@@ -203,11 +203,13 @@ class TorchSource(TensorSource):
         rate = self._steps.latest_rate
         return [UNKNOWN if each is None else rate(*each) for each in self._of_groups]
 
-    def why_still(self, still: Sequence[int], slow: Sequence[int]) -> Mapping[int, str]:
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
         """See `Source`."""
         if self._still is None:
             return super().why_still(still, slow)
-        return self._still.find(still, slow)
+        return self._still.find(still, slow, skip)
 
     def decay(self, number: int) -> tuple[float, float] | None:
         """See `Source`."""
