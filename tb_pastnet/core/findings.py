@@ -50,8 +50,8 @@ KINDS: Mapping[str, FindingKind] = {
     "pruned": FindingKind(CHANGE, "channels are pruned"),
     "unchanged": FindingKind(
         FACT,
-        "channels that an optimizer could train were unchanged at all records, or at the last 20 "
-        "or more, and aren't stalled",
+        "channels that an optimizer could train were idle at all records, or at the last 20 or "
+        "more, and aren't stalled",
     ),
     "rows": FindingKind(
         FACT, "rows of an embedding that were unchanged at all records, while others changed"

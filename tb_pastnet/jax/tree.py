@@ -118,7 +118,7 @@ class Tree:
         return values
 
     def _where(self, params: Any) -> str:
-        """Where another tree differs from the one at the beginning."""
+        """The first difference from the tree at the beginning."""
         with suppress(Exception):  # a node of the user's own class
             forms = [jax.ShapeDtypeStruct(shape, dtype) for dtype, shape in self._forms]
             skeleton = jax.tree_util.tree_unflatten(self._structure, forms)
@@ -206,7 +206,7 @@ def _shown(form: tuple[Any, tuple[int, ...]]) -> str:
 
 
 def difference(expected: Any, got: Any, otherwise: str = "", *, prefix: bool = True) -> str:
-    """Where the nodes of a tree differ from those expected: the key, and both types or keys.
+    """The first node of a tree that differs from the expected one: its key, and types or keys.
 
     In a prefix, a leaf may replace a node; otherwise only types count. `otherwise` is the answer
     where there is no difference.
