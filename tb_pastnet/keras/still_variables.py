@@ -64,13 +64,16 @@ class StillVariables:
         return share, share
 
     def _owners_of_all(self) -> dict[int, Any]:
-        """By number of a weight, the optimizer that was built for it and has made a step."""
+        """By number of a weight, the optimizer that was built for it.
+
+        It has made a step, or scales its loss: then all its steps so far may have been skipped.
+        """
         known: dict[int, Any] = {}
         for each in (*self._rate.optimizers().values(), *self._others()):
             known.setdefault(id(innermost(each)), each)
         owners: dict[int, Any] = {}
         for each in known.values():
-            if self._rate.updates(each) > 0:
+            if self._rate.updates(each) > 0 or hasattr(each, "dynamic_scale"):
                 own = getattr(innermost(each), "_trainable_variables", ())
                 owners.update((id(held_by(variable)), each) for variable in own)
         return {
@@ -89,7 +92,8 @@ class StillVariables:
     ) -> str:
         owner = self._owners.get(number)
         if owner is None:
-            return "no_optimizer" if stepping else UNKNOWN
+            steps = any(count for count, _ in self._counts.values())
+            return "no_optimizer" if steps else UNKNOWN
         updates, scale = self._counts[id(owner)]
         former, larger = before.get(id(owner), (-1, 0.0))
         if updates == former:
