@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tb_pastnet.format.mask_bits import MaskBits, decode_mask
 from tb_pastnet.format.mask_log import MaskChange, decode_mask_log
 from tb_pastnet.format.overhead import Overhead, decode_overhead
 from tb_pastnet.format.sketches import Sketches, decode_sketches
+from tb_pastnet.format.standing import StandingChange, decode_standing
 from tb_pastnet.format.tags import (
     DESCRIPTIONS,
     TAG_FOLLOWS,
@@ -24,6 +26,7 @@ from tb_pastnet.format.tags import (
     TAG_MASKS,
     TAG_OVERHEAD,
     TAG_SKETCHES,
+    TAG_STANDING,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     mask_of,
@@ -54,6 +57,7 @@ class Recorded:
     changes: dict[int, MaskChange] = field(default_factory=dict)
     masks: dict[int, MaskBits] = field(default_factory=dict)
     violations: dict[tuple[str, int, int], Violation] = field(default_factory=dict)
+    standing: list[StandingChange] = field(default_factory=list)
     functions: list[FunctionChange] = field(default_factory=list)
     follows: list[Follows] = field(default_factory=list)
     overheads: list[Overhead] = field(default_factory=list)
@@ -136,12 +140,23 @@ def _read_segment(file: Path, into: Recorded) -> None:
             elif message.tag in _MORE:
                 name, decode = _MORE[message.tag]
                 getattr(into, name).append(decode(message.payload, **place))
+            elif message.tag in (TAG_FUNCTION, TAG_STANDING, TAG_OVERHEAD):
+                _take_other(message, place, into)
             elif mask_of(message.tag) is not None:
                 bits = decode_mask(message.payload, **place)
                 into.masks[bits.number] = bits
             else:
                 block = decode_block(message.payload, **place)
                 _take_block(block, variable_of(message.tag), into)
+
+
+def _take_other(message: Any, place: dict[str, Any], into: Recorded) -> None:
+    if message.tag == TAG_FUNCTION:
+        into.functions.append(decode_function_change(message.payload, **place))
+    elif message.tag == TAG_STANDING:
+        into.standing += decode_standing(message.payload, **place)
+    else:
+        into.overheads.append(decode_overhead(message.payload, **place))
 
 
 def _take_block(block: Block, variable: str, into: Recorded) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -109,8 +109,10 @@ def _failures(
 
 _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
     "violations": lambda run: int(run["violated_channels"]),
-    "statistics": lambda run: sum(
-        count for text, count in run["notes"].items() if text.startswith(MOVING_STATISTICS)
+    # A log of an earlier version, or of few records, may have only the note.
+    "statistics": lambda run: (
+        run.get("moved_statistics", 0)
+        or sum(count for text, count in run["notes"].items() if text.startswith(MOVING_STATISTICS))
     ),
     "stalled": lambda run: int(run["stalled_channels"]),
     "unreadable": lambda run: int(run["unreadable"]),
@@ -127,6 +129,9 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
     violations = run.violations
+    channels_of: Counter[str] = Counter()
+    for finding in run.findings():
+        channels_of[finding.kind] += finding.channels or 0
     return {
         "name": run.name,
         "source": run.source,
@@ -145,9 +150,8 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
         "layers": [_layer(overview, number) for number in range(len(overview.layers))],
-        "stalled_channels": sum(
-            finding.channels or 0 for finding in run.findings() if finding.kind == "stalled"
-        ),
+        "stalled_channels": channels_of["stalled"],
+        **({"moved_statistics": moved} if (moved := channels_of["statistics"]) else {}),
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),

@@ -202,7 +202,7 @@ def unchanged(
     never = count == records
     apart = _apart(never, [rows] if isinstance(rows, bool) else rows, edges)
     since = steps[np.minimum(records - count, records - 1)]
-    long = (count >= STALLED) & (2 * (steps[-1] - since) >= steps[-1] - steps[0])
+    long = is_long(count, since, steps)
     return {
         "stalled": unbroken & long & ~apart,
         "unchanged": unbroken & ~long & ~apart & (never | (count >= STALLED)),
@@ -223,6 +223,15 @@ def thawed(state: States, held: int) -> dict[str, Flags]:
     free = ~is_held & (plain != FROZEN) & (plain != PRUNED) & (plain != NONFINITE)
     freed = free & np.logical_or.accumulate(is_held, axis=0)
     return {"freed": freed, "again": is_held & np.logical_or.accumulate(freed, axis=0)}
+
+
+def is_long(count: Integers | int, since: Integers | int, steps: Integers) -> Flags:
+    """Whether what has held at the last `count` records, since a step, held long enough to stall.
+
+    `steps` are those of all records, at least one.
+    """
+    half = 2 * (steps[-1] - np.asarray(since)) >= steps[-1] - steps[0]
+    return np.asarray((np.asarray(count) >= STALLED) & half)
 
 
 def _still(codes: Codes, state: States, begin: Codes | None = None) -> Flags:

@@ -19,6 +19,7 @@ from tb_pastnet.core.counted import counted
 from tb_pastnet.core.following import CAUSES as FOLLOW_CAUSES
 from tb_pastnet.core.following import FollowRecords, follow_causes
 from tb_pastnet.core.run_changes import RunChanges
+from tb_pastnet.core.standing import UNKNOWN, in_words, may_move
 from tb_pastnet.core.travel import TRAVELS, Verdict
 from tb_pastnet.core.violation import CAUSES, between
 
@@ -37,14 +38,18 @@ KINDS: Mapping[str, FindingKind] = {
         HARM, "frozen or pruned channels changed; one finding per likely cause"
     ),
     "nonfinite": FindingKind(HARM, "channels have NaN or infinity"),
+    "statistics": FindingKind(
+        HARM, "statistics, such as BatchNorm's, moved though all weights of their layer are frozen"
+    ),
     "unreadable": FindingKind(HARM, "runs, or some of their records, can't be read"),
     "dropped": FindingKind(HARM, "records were dropped before they were written"),
     "never_stepped": FindingKind(HARM, "`record` was called, but no optimizer made a step"),
     "silent": FindingKind(HARM, "layers whose records end before those of their run"),
     "stalled": FindingKind(
         HARM,
-        "training has ended, and channels that an optimizer could train were unchanged at the last "
-        "20 records or more, over at least half of the steps",
+        "channels that an optimizer could train were idle at the last 20 records or more, over "
+        "at least half of the steps; and their cause shows that they don't learn, or training has "
+        "ended",
     ),
     "follows": FindingKind(
         HARM,
@@ -65,8 +70,8 @@ KINDS: Mapping[str, FindingKind] = {
     "pruned": FindingKind(CHANGE, "channels are pruned"),
     "unchanged": FindingKind(
         FACT,
-        "channels that an optimizer could train were unchanged at all records, or at the last 20 "
-        "or more, and aren't stalled",
+        "channels that an optimizer could train were idle at all records, or at the last 20 or "
+        "more, and aren't stalled",
     ),
     "settled": FindingKind(
         FACT,
@@ -95,6 +100,10 @@ class LayerFacts(NamedTuple):
     last_step: int | None
     # since when channels are as they are at the newest record, by kind
     lasting: Mapping[str, Lasting] = {}
+    # why it is idle, "" if unknown, and whether that has shown for long enough that it doesn't
+    # learn
+    cause: str = ""
+    proven: bool = False
     verdict: Verdict | None = None
 
 
@@ -112,6 +121,18 @@ class Violated(NamedTuple):
     cause: str
 
 
+class MovedStatistics(NamedTuple):
+    """Statistics of a layer that moved while all its weights were frozen.
+
+    So many of their channels did, from the first to the last of these steps.
+    """
+
+    layer: str
+    channels: int
+    first_step: int
+    last_step: int
+
+
 class RunFacts(NamedTuple):
     """The facts of a run: its newest step, layers in forward order, violations, account."""
 
@@ -125,6 +146,7 @@ class RunFacts(NamedTuple):
     followed: Sequence[FollowRecords] = ()  # weights that follow others
     changes: RunChanges = RunChanges()
     stepless_calls: int = 0  # of `record`, if no optimizer ever made a step
+    statistics: Sequence[MovedStatistics] = ()
 
 
 @dataclass(frozen=True)
@@ -133,7 +155,8 @@ class Finding:
 
     Attributes:
         kind: a key of `KINDS`.
-        cause: why, where the kind has causes: "weight_decay", "unknown", …; else None.
+        cause: why, where that is known: "weight_decay", "no_gradient", …; "unknown" for violations
+            and stalled channels of which it isn't; else None.
         runs: the names of all runs that it concerns.
         layers: ids of all layers that it concerns.
         channels: how many it concerns, None if it isn't about channels.
@@ -183,6 +206,7 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
     several = len(runs) > 1
     listed = [
         *_violations(runs, several),
+        *_statistics(runs, several),
         *_unread(runs, several),
         *_lost(runs, several),
         *_never_stepped(runs, several),
@@ -224,6 +248,28 @@ def _violations(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
             "violations", cause, names, layers, channels, since, {"last_step": until}, text,
             "layer", first_run.name, first.layer, first.channel,
         )  # fmt: skip
+
+
+def _statistics(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    group = [(run, moved) for run in runs for moved in run.statistics]
+    if not group:
+        return
+    layers = tuple(dict.fromkeys(moved.layer for _, moved in group))
+    names = tuple(dict.fromkeys(run.name for run, _ in group))
+    since = min(moved.first_step for _, moved in group)
+    until = max(moved.last_step for _, moved in group)
+    still = any(moved.last_step == run.last_step for run, moved in group)
+    when = f"since step {since:,}" if still else between(since, until)
+    text = (
+        f"{_where(layers, names, several)}: statistics moved while the weights were frozen, "
+        f"{when}. Call frozen layers in inference mode: training=False, or eval() in PyTorch"
+    )
+    run, first = min(group, key=lambda entry: entry[1].first_step)
+    channels = sum(moved.channels for _, moved in group)
+    yield Finding(
+        "statistics", None, names, layers, channels, since, {"last_step": until}, text,
+        "layer", run.name, first.layer,
+    )  # fmt: skip
 
 
 def _unread(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -296,26 +342,35 @@ def _silent(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
 
 def _states(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     """What lasts up to the newest record: frozen, pruned, nonfinite and unchanged channels."""
-    groups: dict[str, list[_Standing]] = {}
+    groups: dict[tuple[str, str | None], list[_Standing]] = {}
     for run in runs:
         for layer in run.layers:
             for kind, own in layer.lasting.items():
-                # What an optimizer may still reach isn't stalled.
-                waits = kind == "stalled" and not run.closed
-                groups.setdefault("unchanged" if waits else kind, []).append(
-                    _Standing(run, layer, own)
-                )
-    for kind, group in groups.items():
+                key = _kind_and_cause(kind, run, layer)
+                groups.setdefault(key, []).append(_Standing(run, layer, own))
+    for (kind, cause), group in groups.items():
         members = [(run, layer) for run, layer, _ in group]
         of = sum({(run.name, layer.id): layer.channels for run, layer in members}.values())
         channels = sum(own.channels for _, _, own in group)
         since = max(own.since for _, _, own in group)
         first = min(group, key=lambda standing: standing.own.first)
-        make = _state_text if kind in _STATES else _unchanged_text
-        text = make(kind, group, of, several)
+        if kind in _STATES:
+            text = _state_text(kind, group, of, several)
+        else:
+            text = _unchanged_text(kind, cause, group, of, several)
         numbers = {"of": of, "since": since, "records": min(own.records for _, _, own in group)}
         step, shown = first.own.first, first.run.name
-        yield _about_layers(kind, members, channels, step, numbers, text, shown)
+        yield _about_layers(kind, members, channels, step, numbers, text, shown, cause)
+
+
+def _kind_and_cause(kind: str, run: RunFacts, layer: LayerFacts) -> tuple[str, str | None]:
+    # What an optimizer may still reach isn't stalled.
+    if kind == "stalled" and not (run.closed or layer.proven):
+        kind = "unchanged"
+    if kind == "stalled":
+        return kind, layer.cause or UNKNOWN
+    known = kind == "unchanged" and layer.cause not in ("", UNKNOWN)
+    return kind, layer.cause if known else None
 
 
 _STATES = {
@@ -347,7 +402,9 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     )
 
 
-def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -> str:
+def _unchanged_text(
+    kind: str, cause: str | None, group: Sequence[_Standing], of: int, several: bool
+) -> str:
     channels, names = sum(own.channels for _, _, own in group), _where_of(group, several)
     noun = "row" if kind == "rows" else "channel"
     who = names if channels == of else f"{channels:,} of {counted(of, noun)} of {names}"
@@ -355,12 +412,15 @@ def _unchanged_text(kind: str, group: Sequence[_Standing], of: int, several: boo
     fewest, most = (pick(own.records for _, _, own in group) for pick in (min, max))
     if all(own.since == layer.first_step for _, layer, own in group):
         records = counted(most, "record") if fewest == most else f"{fewest:,} to {most:,} records"
-        when = f"unchanged at all {records}"
+        when = f"at all {records}"
     else:
         since, first = max(own.since for *_, own in group), min(own.first for *_, own in group)
         some = f", some from step {first:,} on" if first < since else ""
-        when = f"unchanged at the last {counted(fewest, 'record')}, from step {since:,} on{some}"
-    return f"{who}: stalled, {when}. Cause unknown" if kind == "stalled" else f"{who}: {when}"
+        when = f"at the last {counted(fewest, 'record')}, from step {since:,} on{some}"
+    stalled = "stalled, " if kind == "stalled" else ""
+    state = "idle" if cause is not None and may_move(cause) else "unchanged"
+    why = {None: "", UNKNOWN: ". Cause unknown"}.get(cause, f". Cause: {in_words(cause or '')}")
+    return f"{who}: {stalled}{state} {when}{why}"
 
 
 def _settled(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -472,7 +532,6 @@ def _about_layers(
 ) -> Finding:
     layers, runs = _ids(members)
     only = layers[0] if len(layers) == 1 else None
-    cause = "unknown" if kind == "stalled" else cause
     return Finding(
         kind, cause, runs, layers, channels, step, numbers, text,
         "layer" if only else "network", shown_run, only,

@@ -15,6 +15,7 @@ from tb_pastnet.format.mask_bits import decode_mask
 from tb_pastnet.format.mask_log import decode_mask_log
 from tb_pastnet.format.overhead import decode_overhead
 from tb_pastnet.format.sketches import decode_sketches
+from tb_pastnet.format.standing import decode_standing
 from tb_pastnet.format.timeline import decode_timeline
 from tb_pastnet.format.violations import decode_violations
 
@@ -48,6 +49,7 @@ CODECS = {
     Kind.OVERHEAD: Codec(tags.TAG_OVERHEAD.__eq__, decode_overhead),
     Kind.SKETCHES: Codec(tags.TAG_SKETCHES.__eq__, decode_sketches),
     Kind.FOLLOWS: Codec(tags.TAG_FOLLOWS.__eq__, decode_follows),
+    Kind.STANDING: Codec(tags.TAG_STANDING.__eq__, decode_standing),
 }
 """Of each kind."""
 

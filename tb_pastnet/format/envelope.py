@@ -33,6 +33,7 @@ class Kind(enum.IntEnum):
     OVERHEAD = 8
     SKETCHES = 10
     FOLLOWS = 11
+    STANDING = 9
 
 
 NEWEST = {**dict.fromkeys(Kind, 1), Kind.CHANNELS: 2, Kind.TIMELINE: 2}

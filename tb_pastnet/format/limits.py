@@ -44,6 +44,9 @@ MAX_MASK = 1 << 31
 MAX_VIOLATIONS = 1 << 16
 """Violations in one message; the writer puts more into several."""
 
+MAX_STANDING = 1 << 16
+"""Changes of why variables are idle in one message; the writer puts more into several."""
+
 MAX_INPUTS = 1 << 8
 """Inputs of a probe, dimensions of one of them, and measures."""
 

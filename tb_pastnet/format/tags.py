@@ -25,6 +25,7 @@ TAG_FUNCTION = "function"
 TAG_OVERHEAD = "overhead"
 TAG_SKETCHES = "sketches"
 TAG_FOLLOWS = "follows"
+TAG_STANDING = "standing"
 MASKS = ("kept", "trainable")
 """The two masks of a variable: 0 is pruned in the first, frozen in the second."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_pastnet.core.float_words import address_of, words_of
 from tb_pastnet.jax.leaf_weights import LeafWeight
+from tb_pastnet.jax.still_leaves import StillLeaves
 from tb_pastnet.jax.tree import Tree
 from tb_pastnet.record.array_recorder import Rate, RatedSource
 from tb_pastnet.record.device_array import fetch
@@ -33,9 +34,26 @@ class LeafSource(RatedSource):
         processes: int = 1,
     ) -> None:
         self._tree = tree
+        self._still = StillLeaves(tree, network.weights)
+        self._latest_rate = float("nan")
         # By number and dtype: the class of such an array, and its form.
         self._dense: dict[tuple[int, str], tuple[Any, Any]] = {}
         super().__init__(network, rate, packages, process, processes)
+
+    def learning_rate(self, step: int) -> float:
+        """See `Source`."""
+        self._latest_rate = super().learning_rate(step)
+        return self._latest_rate
+
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
+        """See `Source`."""
+        return self._still.find(still, slow, self._latest_rate)
+
+    def decay(self, number: int) -> tuple[float, float]:
+        """See `Source`."""
+        return self._still.decay()
 
     def _locate(self, members: str, dtype: str) -> tuple[list[int], object]:
         """See `ArraySource`."""

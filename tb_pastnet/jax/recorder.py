@@ -145,8 +145,8 @@ class Recorder(ArrayRecorder):
             params: the current pytree, of the same structure as at the beginning.
             learning_rate: of the update, a number or an array of one, such as
                 `optax.tree.get(opt_state, "learning_rate")`. None: that of the constructor.
-            opt_state: the current optimizer state, for finding the causes of violations. None: from
-                the numbers only.
+            opt_state: the current optimizer state, for finding why held weights moved, or why
+                others are idle. None: from the numbers only.
         """
         with suppress(Exception):  # otherwise `record` notes it
             if self._passed(step):

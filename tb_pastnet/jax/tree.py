@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple
 
 import jax
@@ -109,12 +109,21 @@ class Tree:
         if structure != self._structure:
             paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(params)[0]]
             if paths != self._paths:
-                raise InvalidArgument(_changed(self._paths, paths))
+                where = self._where(params)
+                raise InvalidArgument(_changed(self._paths, paths, where and f": {where}"))
             # Another setting that isn't a leaf, such as that of a dropout.
             self._structure = structure
         with self.training:
             jax.block_until_ready(values)
         return values
+
+    def _where(self, params: Any) -> str:
+        """The first difference from the tree at the beginning."""
+        with suppress(Exception):  # a node of the user's own class
+            forms = [jax.ShapeDtypeStruct(shape, dtype) for dtype, shape in self._forms]
+            skeleton = jax.tree_util.tree_unflatten(self._structure, forms)
+            return difference(skeleton, params, prefix=False)
+        return ""
 
 
 def leaves(params: Any) -> list[Leaf]:
@@ -168,8 +177,8 @@ def by_name(params: Any, masks: Any, word: str) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise InvalidArgument(
             f"Could not use {word}=: expected a pytree that is a prefix of params, got another: "
-            f"{str(error).splitlines()[0]:.200} Pass True or False for each leaf, or for a node "
-            "with several."
+            f"{difference(params, masks, str(error).splitlines()[0]):.200}. Pass True or False for "
+            "each leaf, or for a node with several."
         ) from error
     return {leaf.name: spread[leaf.number] for leaf in leaves(params)}
 
@@ -196,12 +205,51 @@ def _shown(form: tuple[Any, tuple[int, ...]]) -> str:
     return f"{form[0]}{list(form[1])}"
 
 
-def _changed(old: Sequence[Any], new: Sequence[Any]) -> str:
+def difference(expected: Any, got: Any, otherwise: str = "", *, prefix: bool = True) -> str:
+    """The first node of a tree that differs from the expected one: its key, and types or keys.
+
+    In a prefix, a leaf may replace a node; otherwise only types count. `otherwise` is the answer
+    where there is no difference.
+    """
+    pending: list[tuple[tuple[Any, ...], Any, Any]] = [((), expected, got)]
+    while pending:
+        path, old, new = pending.pop()
+        own, other = _children(old), _children(new)
+        if other is None and (prefix or own is None):
+            continue
+        name = repr(name_of(path)) if path else "the root"
+        if type(old) is not type(new):
+            return f"{name} is {_kind_of(new)} instead of {_kind_of(old)}"
+        own, other = own or {}, other or {}
+        if prefix and own.keys() != other.keys():
+            now, before = (", ".join(map(_key, each)) or "none" for each in (other, own))
+            return f"{name} has the keys {now} instead of {before}"
+        pending += [((*path, key), own[key], other[key]) for key in reversed(own) if key in other]
+    return otherwise
+
+
+def _children(node: Any) -> dict[Any, Any] | None:
+    """The children of a node by key; None for a leaf."""
+    pairs, _ = jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda each: each is not node)
+    return None if pairs and not pairs[0][0] else {path[0]: child for path, child in pairs}
+
+
+def _key(key: Any) -> str:
+    return name_of((key,))
+
+
+def _kind_of(node: Any) -> str:
+    if node is None:
+        return "None"
+    return f"{_shown(_form(node))}" if hasattr(node, "dtype") else f"a {type(node).__name__}"
+
+
+def _changed(old: Sequence[Any], new: Sequence[Any], where: str) -> str:
     former, current = ({name_of(path) for path in paths} for paths in (old, new))
     words = (("without", former - current), ("with", current - former))
     got = [f"{word} {', '.join(sorted(names)[:3])}" for word, names in words if names]
     return (
         f"Could not read the weights: expected the {len(old)} leaves of the Recorder's params, got "
-        f"{len(new)}, {' and '.join(got) or 'in another order'}. Make a new Recorder if the "
+        f"{len(new)}, {' and '.join(got) or 'in another order'}{where}. Make a new Recorder if the "
         "network changes."
     )

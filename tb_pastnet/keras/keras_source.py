@@ -16,13 +16,17 @@ import tensorflow as tf
 from tb_pastnet.core.float_words import address_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
+from tb_pastnet.keras.masks.optimizers import UPDATING, slots_of
 from tb_pastnet.keras.measure.copies import Stack, TensorCopies, stacks
 from tb_pastnet.keras.measure.learning_rate import LearningRate
 from tb_pastnet.keras.measure.runner import EAGER, Runner
+from tb_pastnet.keras.measure.used_rate import UsedRate
 from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.model.weights import TrainableFlags
+from tb_pastnet.keras.still_variables import StillVariables
 from tb_pastnet.keras.strategies import workers, writes
 from tb_pastnet.record.array_copies import NetworkCopies
+from tb_pastnet.record.slot_history import SAMPLED
 from tb_pastnet.record.source import PartedSource
 from tb_pastnet.record.weight import Array, Network
 
@@ -43,6 +47,8 @@ class KerasSource(PartedSource):
         self._rate = rate
         self._flags = TrainableFlags([weight.found for weight in network.weights])
         weights = network.weights
+        # A graph's optimizers can't be read.
+        self._still = still_in_tensorflow(weights, rate) if isinstance(rate, UsedRate) else None
         every = stacks([each.variable for each in weights], [each.axis for each in weights])
         fused = fitting(every) if runner is EAGER else []
         taken = {stack.members for stack in fused}
@@ -91,6 +97,18 @@ class KerasSource(PartedSource):
         """See `Source`."""
         return self._beside.of_groups()
 
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
+        """See `Source`."""
+        if self._still is None:
+            return super().why_still(still, slow)
+        return self._still.find(still, slow)
+
+    def decay(self, number: int) -> tuple[float, float] | None:
+        """See `Source`."""
+        return None if self._still is None else self._still.decay(number)
+
     def copy(self, number: int) -> None:
         """See `Source`."""
         for part in self._copies[number]:
@@ -119,6 +137,20 @@ class KerasSource(PartedSource):
                 stack.members, values.reshape(-1, *stack.axis.shape), strict=True
             )
         }
+
+
+def still_in_tensorflow(weights: Sequence[TFWeight], rate: UsedRate) -> StillVariables:
+    """Finds why variables are idle, from any optimizer that has updated something."""
+
+    def sample(slot: Any) -> tuple[Array, bool]:
+        value = tf.reshape(tf.convert_to_tensor(slot), [-1])
+        stride = int(value.shape[0]) // SAMPLED | 1
+        return np.array(value[::stride]), not bool(tf.reduce_any(value != 0))
+
+    def slots(optimizer: Any, weight: Any) -> Mapping[str, Any]:
+        return slots_of(optimizer, weight.variable)
+
+    return StillVariables(weights, rate, lambda: list(UPDATING), slots, sample)
 
 
 def fitting(every: Sequence[Stack]) -> list[Stack]:

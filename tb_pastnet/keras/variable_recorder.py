@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -19,6 +19,7 @@ from tb_pastnet.keras.model.weights import (
     network_of,
     shown,
 )
+from tb_pastnet.keras.still_variables import StillVariables
 from tb_pastnet.keras.types import Model, Probed, RateSource, Variable
 from tb_pastnet.record.array_recorder import RatedSource
 from tb_pastnet.record.audit.array_audit import ArrayAudit
@@ -113,10 +114,17 @@ class VariableSource(RatedSource):
     def __init__(self, network: Network[Any], rate: UsedRate) -> None:
         super().__init__(network, rate, ("keras", keras.backend.backend()), *_processes())
         self._flags = TrainableFlags([weight.found for weight in network.weights])
+        self._still = StillVariables(network.weights, rate)
 
     def trainable(self) -> Sequence[bool]:
         """See `Source`."""
         return self._flags.read()
+
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
+        """See `Source`."""
+        return self._still.find(still, slow)
 
 
 def _processes() -> tuple[int, int]:

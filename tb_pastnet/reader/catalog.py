@@ -18,6 +18,7 @@ from tb_pastnet.format.tags import (
     TAG_MASKS,
     TAG_OVERHEAD,
     TAG_SKETCHES,
+    TAG_STANDING,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -44,6 +45,7 @@ _NAMED_SERIES = (
     TAG_FUNCTION,
     TAG_SKETCHES,
     TAG_FOLLOWS,
+    TAG_STANDING,
 )
 _RUNS_A_CALL = 64
 

@@ -21,19 +21,20 @@ import numpy.typing as npt
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.channel_states import Lasting, lasting_each
+from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.checks import check_threshold
+from tb_pastnet.core.standing import may_move
 from tb_pastnet.core.travel import Ending
 from tb_pastnet.format.budget import FIGURES
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import Flags, Floats, Integers, rows_of
+from tb_pastnet.reader.arrays import Floats, Integers, rows_of
+from tb_pastnet.reader.lasting import add_moving, cause_at_end, lasting_of
 from tb_pastnet.reader.mask_history import MaskHistory
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
-from tb_pastnet.reader.series import RecordSeries
-from tb_pastnet.reader.state_series import KERNEL, STATISTIC
+from tb_pastnet.reader.state_series import KERNEL
 from tb_pastnet.reader.store import MARKS, RunReader
 from tb_pastnet.reader.tally import BINS, CELL_BYTES, StateCounts, Tally, make_tally
 from tb_pastnet.reader.threads import in_threads
@@ -58,8 +59,11 @@ class RunSummary:
     # int32 (layers, records), the layer's record at each step, -1 for none
     rows: npt.NDArray[np.int32]
     accounts: tuple[Account, ...]  # of each layer's main variable
-    lasting: tuple[Mapping[str, Lasting], ...]  # of each layer's main variable; see `_lasting`
+    lasting: tuple[Mapping[str, Lasting], ...]  # of each layer's main variable; see `lasting_of`
     endings: tuple[Ending, ...]  # of each layer's main variable
+    # why it is idle, and whether that shows that it doesn't learn; "" if it doesn't, or that
+    # is unknown
+    causes: tuple[tuple[str, bool], ...]
     deltas: Integers  # (`BINS`,), see `Tally`, of all layers together
     # (layers, records), pruned weights, NaN where unknown; whole numbers in the smallest dtype
     pruned: npt.NDArray[Any]
@@ -112,6 +116,7 @@ class _VariableSummary(NamedTuple):
     marked: int
     lasting: Mapping[str, Lasting]
     ending: Ending
+    cause: tuple[str, bool]
     account: Account
     notes: Notes
 
@@ -134,7 +139,7 @@ def _make_tallies(reader: RunReader) -> RunTallies:
     needs = [_needs(layer, run, masks) for layer in run.layers]
     steps, variables = _read(reader, list(dict.fromkeys(chain(*needs))))
     mains = [variables[layer.main] for layer in run.layers]
-    lost = run.notes + masks.notes
+    lost = run.notes + masks.notes + reader.standing.notes
     for main in mains:
         lost.update(main.notes)
     most = (FIGURES + sum(len(main.steps) for main in mains)) // max(len(mains), 1)
@@ -152,6 +157,7 @@ def _make_tallies(reader: RunReader) -> RunTallies:
         tuple(main.account for main in mains),
         tuple(main.lasting for main in mains),
         tuple(main.ending for main in mains),
+        tuple(main.cause for main in mains),
         sum((own.tally.deltas for own in tallies), np.zeros(BINS, np.int64)),
         smallest(pruned),
         prunable,
@@ -220,7 +226,12 @@ def _summaries(reader: RunReader, wide: WideSeries, *, pack: bool) -> _Summaries
     tally = make_tally(states.before_quiet, states.delta, widths, times, pack=pack)
     variables = [reader.run.variables[name] for name in wide.variables]
     types = {layer.id: layer.type for layer in reader.run.layers}
-    each_lasting = _lasting(records, states.before_quiet, variables, edges, types)
+    still = reader.standing.variables
+    each_lasting = lasting_of(records, states.before_quiet, variables, edges, types)
+    for number, name in enumerate(wide.variables):
+        if name in still and may_move(still[name].cause):
+            own = states.before_quiet[:, edges[number] : edges[number + 1]]
+            add_moving(each_lasting[number], still[name], records.steps, own)
     return {
         name: _VariableSummary(
             records.steps,
@@ -231,58 +242,12 @@ def _summaries(reader: RunReader, wide: WideSeries, *, pack: bool) -> _Summaries
             len(states.marks[number].channels),
             each_lasting[number],
             ending_of(wide.of(number)),
+            cause_at_end(records.steps, still.get(name)),
             records.account,
             records.notes,
         )
         for number, name in enumerate(wide.variables)
     }
-
-
-_THAWED = {
-    channel_states.FROZEN: {"freed": "unfrozen", "again": "refrozen"},
-    channel_states.PRUNED: {"freed": "reactivated"},
-}
-"""Kinds of findings, by state and what `channel_states.thawed` says."""
-
-
-def _lasting(
-    records: RecordSeries,
-    state: channel_states.States,
-    variables: Sequence[VariableEntry],
-    edges: Integers,
-    types: Mapping[str, str],
-) -> Sequence[Mapping[str, Lasting]]:
-    """Since when channels are as they are at the newest record, by kind of finding.
-
-    `types` are those of layers, by id.
-    """
-    each: list[dict[str, Lasting]] = [{} for _ in variables]
-
-    def add(kind: str, flags: Flags) -> None:
-        for own, lasting in zip(each, lasting_each(flags, records.steps, edges), strict=True):
-            if lasting is not None:
-                own[kind] = lasting
-
-    plain = state & np.uint8(channel_states.STATE)
-    for code in (channel_states.NONFINITE, channel_states.FROZEN, channel_states.PRUNED):
-        if (plain[-1:] == code).any():
-            add(channel_states.NAMES[code], plain == code)
-    for code, kinds in _THAWED.items():
-        for what, flags in channel_states.thawed(state, code).items():
-            if what in kinds:
-                add(kinds[what], flags)
-    # No gradient trains a statistic, and what follows may wait long for its source.
-    trained = [not (variable.role == STATISTIC or variable.follows) for variable in variables]
-    rows = [
-        variable.role == KERNEL and "Embedding" in types.get(variable.layer, "")
-        for variable in variables
-    ]
-    unchanged = channel_states.unchanged(
-        records.codes, state, records.steps, rows=rows, edges=edges
-    )
-    for kind, flags in unchanged.items():
-        add(kind, flags & np.repeat(trained, np.diff(edges)))
-    return each
 
 
 def _count_pruned(

@@ -13,6 +13,7 @@ from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, fi
 from tb_pastnet.core.following import FollowRecords
 from tb_pastnet.core.run_changes import MaskSteps, Resumption, RunChanges, rate_jumps
 from tb_pastnet.reader.figures import RunSummary, summary_of
+from tb_pastnet.reader.frozen_statistics import statistics_of
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.state_series import STATISTIC
 from tb_pastnet.reader.store import RunReader
@@ -45,6 +46,7 @@ def _facts(reader: RunReader) -> RunFacts:
             run.variables[layer.main].channels,
             *_ends(summary, number),
             summary.lasting[number],
+            *summary.causes[number],
             judged(sketches, layer.main, summary.endings[number]),
         )
         for number, layer in enumerate(run.layers)
@@ -53,6 +55,7 @@ def _facts(reader: RunReader) -> RunFacts:
     return RunFacts(
         run.name,
         *facts,
+        statistics=statistics_of(reader, summary),
         followed=_followed(reader),
         changes=_changes(reader),
         # An earlier lineage may never have stepped.

@@ -43,6 +43,7 @@ from tb_pastnet.reader.series_source import (
     most_events,
 )
 from tb_pastnet.reader.sketch_series import SketchSeries, make_sketches
+from tb_pastnet.reader.standing import StandingNow, read_standing
 from tb_pastnet.reader.state_series import (
     AUDITED_ROWS,
     NO_MARKS,
@@ -174,6 +175,12 @@ class RunReader:
     def masks(self) -> MaskHistory:
         """The run's masks and violations."""
         return read_mask_history(self.store.source, self.store.small, self.context, self.run)
+
+    @cached_property
+    @reading
+    def standing(self) -> StandingNow:
+        """Why variables are idle. Not kept: what is made of it is."""
+        return read_standing(self.store.source, self.context, self.run)
 
     @property
     def state_rows(self) -> Rows:

@@ -1,4 +1,7 @@
-"""Changes of masks, and held weights that moved. They aren't records and are never thinned."""
+"""Changes of masks, held weights that moved, and causes of being idle.
+
+They aren't records and are never thinned.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from tb_pastnet.core.violation import Violation
 from tb_pastnet.format import limits
 from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
-from tb_pastnet.format.tags import TAG_MASKS, TAG_VIOLATIONS, mask_tag
+from tb_pastnet.format.standing import StandingChange, encode_standing
+from tb_pastnet.format.tags import TAG_MASKS, TAG_STANDING, TAG_VIOLATIONS, mask_tag
 from tb_pastnet.format.violations import encode_violations
 from tb_pastnet.record.messages import Message
 
@@ -26,7 +30,7 @@ _PIECE = 4096
 _ENTRY_JSON = 512
 """Bytes that an entry takes besides its name, at most."""
 
-Entry = TypeVar("Entry", MaskChange, Violation)
+Entry = TypeVar("Entry", MaskChange, Violation, StandingChange)
 
 
 class MaskUpdate(NamedTuple):
@@ -56,22 +60,24 @@ class Change(NamedTuple):
     masks: tuple[MaskUpdate, ...] = ()
     violations: tuple[Violation, ...] = ()
     lost: int = 0
+    standing: tuple[StandingChange, ...] = ()
 
     @property
     def nbytes(self) -> int:
         """Approximate memory while it waits."""
-        entries = len(self.masks) + len(self.violations)
+        entries = len(self.masks) + len(self.violations) + len(self.standing)
         return sum(update.packed.nbytes for update in self.masks) + _ENTRY_BYTES * entries
 
 
 class Changes:
-    """Collects changes of masks and violations, and packs them."""
+    """Collects changes of masks, violations and causes, and packs them."""
 
     def __init__(self, lineage: int) -> None:
         self._lineage = lineage
         self._masks: dict[tuple[str, str, int], tuple[int, MaskUpdate]] = {}
         self._violations: dict[tuple[str, int, int], Violation] = {}
         self._violation_step = 0
+        self._standing: dict[tuple[str, int], StandingChange] = {}
         self._bytes = 0
         self._lost = 0
         self._packed = 0
@@ -81,7 +87,7 @@ class Changes:
     @property
     def empty(self) -> bool:
         """Whether nothing waits."""
-        return not self._masks and not self._violations
+        return not (self._masks or self._violations or self._standing)
 
     @property
     def full(self) -> bool:
@@ -101,6 +107,8 @@ class Changes:
         for violation in change.violations:
             self._violations[violation.key] = violation
             self._violation_step = step
+        for cause in change.standing:
+            self._standing[cause.variable, cause.step] = cause
         self._bytes += change.nbytes
         self._lost = lost
 
@@ -111,7 +119,12 @@ class Changes:
     def pack(self) -> list[Message]:
         """Packs what waits; it keeps waiting until `done`."""
         self._packing = dict(self._last_steps)
-        return [*self._pack_masks(self._packing), *self._pack_violations(self._packing)]
+        steps = self._packing
+        return [
+            *self._pack_masks(steps),
+            *self._pack_violations(steps),
+            *self._pack_standing(steps),
+        ]
 
     def done(self) -> None:
         """Starts again: what was packed is written."""
@@ -121,7 +134,7 @@ class Changes:
     def drop(self) -> None:
         """Starts again. The reader finds lost changes by their missing numbers."""
         self._packed += len(self._masks)
-        self._masks, self._violations, self._bytes = {}, {}, 0
+        self._masks, self._violations, self._standing, self._bytes = {}, {}, {}, 0
 
     def _pack_masks(self, steps: dict[str, int]) -> Iterator[Message]:
         log = []
@@ -145,6 +158,13 @@ class Changes:
             own = _event_step(steps, TAG_VIOLATIONS, self._violation_step)
             sealed = encode_violations(piece, tag=TAG_VIOLATIONS, step=own, lineage=self._lineage)
             yield Message(TAG_VIOLATIONS, own, sealed)
+            yield_gil()
+
+    def _pack_standing(self, steps: dict[str, int]) -> Iterator[Message]:
+        for piece in _pieces(list(self._standing.values())):
+            own = _event_step(steps, TAG_STANDING, piece[-1].step)
+            sealed = encode_standing(piece, tag=TAG_STANDING, step=own, lineage=self._lineage)
+            yield Message(TAG_STANDING, own, sealed)
             yield_gil()
 
 

@@ -31,6 +31,7 @@ from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Probing, Source
+from tb_pastnet.record.standing import Standing
 from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
@@ -80,6 +81,7 @@ class Recording:
         self._probe_reasons: dict[type[Exception], str] = {}
         self._widths = np.array([weight.axis.channels for weight in source.network.weights])
         self._tracker = tracker
+        self._standing = Standing(source, failures)
         self._failures = failures
         if on_violation == STOP and source.workers > 1:
             raise InvalidArgument(
@@ -406,7 +408,9 @@ class Recording:
             made = sequence, step, past_step, time.time(), rate, values, function
             follows = self._follows.measure(step, self._schedule.start)
             sketches = self._sketches() if has_sketch(sequence) else None
-            return Record(*made, self._sink.thinned, of_groups, follows, sketches)
+            record = Record(*made, self._sink.thinned, of_groups, follows, sketches)
+            self._standing.hand(self._sink, record)
+            return record
 
     def _sketches(self) -> npt.NDArray[np.float64] | None:
         try:
@@ -501,6 +505,7 @@ class Recording:
             self._newest = -1
             self._lineage = self._lineage.next()
             self._tracker.begin()
+            self._standing.begin()
             self._begin(resumed=step > 0)
         self._source.forget()
         self._unkept = None

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.format.standing import StandingChange
 from tb_pastnet.record import run_lock
 from tb_pastnet.record.background_writer import (
     QUEUE_BYTES,
@@ -126,6 +127,10 @@ class Sink:
         """Hands over held weights that moved, without waiting; newer entries replace older."""
         if violations:
             self._change(Change(step, violations=tuple(violations)))
+
+    def standing(self, step: int, changes: Sequence[StandingChange]) -> bool:
+        """Hands over why variables are idle, without waiting; False: it is dropped."""
+        return not changes or self._change(Change(step, standing=tuple(changes)))
 
     def flush(self, timeout: float = 5.0, *, closed: bool = False, within: bool = False) -> bool:
         """Waits until everything handed over so far is written, safe from kill -9.

@@ -17,6 +17,7 @@ from tb_pastnet.core.float_words import WORDS, address_of, words_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
 from tb_pastnet.core.sketch import BUCKETS, sketch
+from tb_pastnet.core.standing import UNKNOWN
 from tb_pastnet.core.statistics import (
     MOVED,
     STATISTICS,
@@ -29,6 +30,9 @@ from tb_pastnet.record.weight import Array, Network, Weight
 
 STACK_ELEMENTS = 1 << 16
 """Weights up to this size are measured with others of their shape: a call costs more than they."""
+
+HELD = "held"
+"""The answer of `why_still` for a weight that no update is meant to change: it is frozen."""
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.intp]
@@ -86,6 +90,25 @@ class Source(ABC):
     def group_rates(self) -> Sequence[float]:
         """The learning rates of the groups, in their order."""
         return ()
+
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
+        """Why weights are idle, by number: a key of `core.standing.CAUSES`, or `HELD`.
+
+        Called after records, until there are none; not for statistics, nor what follows.
+
+        Args:
+            still: weights that haven't changed since the record before.
+            slow: weights that may move only by weight decay, or in a few elements of 16 bits. They
+                are left out of the answer if it isn't so.
+            skip: records after this one without a call, unless other weights are idle there.
+        """
+        return dict.fromkeys(still, UNKNOWN)
+
+    def decay(self, number: int) -> tuple[float, float] | None:
+        """The least and the most share of a weight that decay takes in a step; None if unknown."""
+        return None
 
     def release(self) -> None:  # noqa: B027
         """Releases values that were read for a record: training continues."""

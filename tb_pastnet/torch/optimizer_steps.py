@@ -18,9 +18,10 @@ from torch.optim.optimizer import (
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.audit.causes import MOST_UPDATES
-from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.overhead_timer import OverheadTimer
 from tb_pastnet.torch.module_weights import TorchWeight
+from tb_pastnet.torch.update_watch import UpdateWatch
 
 Group = Mapping[str, Any]
 Listener = Callable[[Optimizer], None]
@@ -68,6 +69,9 @@ class OptimizerSteps:
         # For others, such as wrappers, it isn't certain that the hook is called.
         self._awaited = any(getattr(type(each).step, "hooked", False) for each in given)
         self.held: dict[str, TorchWeight] = {}
+        self._watch: UpdateWatch | None = None
+        # All updates, and after how many of them the next are looked at.
+        self._total, self._looks_from = 0, math.inf
         self.with_gradient: Counter[str] = Counter()
         self._before: list[Weak] = []
         self._after: list[Weak] = []
@@ -126,6 +130,10 @@ class OptimizerSteps:
         pairs = ((weight.name, members.get(id(weight.entry.stored))) for weight in weights)
         return {name: member for name, member in pairs if member is not None}
 
+    def groups(self) -> Iterator[Group]:
+        """The groups of all optimizers."""
+        return (group for optimizer in self._trainers for group in optimizer.param_groups)
+
     def key(self) -> list[tuple[int, ...]]:
         """Another one if `all` may return something else: quick, read at each record."""
         return [
@@ -154,6 +162,23 @@ class OptimizerSteps:
             owner = reference()
             if owner is not None:
                 listen(owner, optimizer)
+        if self._total >= self._looks_from and self._watch is not None:
+            self._look(self._watch.before, optimizer)
+
+    @property
+    def looked(self) -> bool:
+        """Whether all updates were looked at that `look_from` asked for, as far as is known."""
+        return self._total > self._looks_from or self._looks_from == math.inf
+
+    def look_from(self, watch: UpdateWatch | None, updates: int) -> None:
+        """Has weights that are idle looked at after some more updates; None: nothing."""
+        self._watch = watch
+        self._looks_from = math.inf if watch is None else self._total + updates
+
+    @noted("Could not look at weights that are idle")
+    def _look(self, look: Listener, optimizer: Optimizer) -> None:
+        with torch.no_grad():
+            look(optimizer)
 
     def _in_graph(self) -> bool:
         """Whether a step was captured. Reading a weight meanwhile would end the user's capture."""
@@ -168,6 +193,9 @@ class OptimizerSteps:
             owner = reference()
             if owner is not None:
                 listen(owner, optimizer)
+        if self._total >= self._looks_from and self._watch is not None:
+            self._look(self._watch.after, optimizer)
+        self._total += 1
         latest = self._latest
         steps = latest[1] if latest and latest[0]() is optimizer else self._find(optimizer)
         if steps is None:

@@ -149,7 +149,7 @@ class Recorder(Recording):
             source = SpreadSource(recorded, self._steps, spread)
             start = spread.agree(every, past, initial_step, audit)
         else:
-            source = TorchSource(recorded, self._steps)
+            source = TorchSource(recorded, self._steps, schedule)
             self._declare(masks, kept)
             if audit and source.writes:
                 self._flags = ModuleAudit(recorded.weights, self._steps, failures)

@@ -12,11 +12,13 @@ import torch
 
 from tb_pastnet.core.float_words import address_of, words_of
 from tb_pastnet.record.device_array import memory_of
+from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import STACK_ELEMENTS, ArraySource, Floats
 from tb_pastnet.record.weight import Array, Network
 from tb_pastnet.torch.module_tensors import PLAIN, local_of
 from tb_pastnet.torch.module_weights import Homes, TorchWeight, values_in
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps
+from tb_pastnet.torch.still_causes import StillCauses
 
 UNKNOWN = float("nan")
 
@@ -145,8 +147,16 @@ class TorchSource(TensorSource):
 
     packages = ("torch",)
 
-    def __init__(self, network: Network[TorchWeight], steps: OptimizerSteps) -> None:
+    def __init__(
+        self,
+        network: Network[TorchWeight],
+        steps: OptimizerSteps,
+        schedule: Schedule | None = None,
+    ) -> None:
         super().__init__(network, *process_and_count())
+        # Without a schedule, as where ranks share weights, causes are unknown.
+        still = None if schedule is None else StillCauses(network.weights, steps, schedule)
+        self._still = still
         self._weights = network.weights
         self._homes = Homes(self._weights)
         self._steps = steps
@@ -192,6 +202,18 @@ class TorchSource(TensorSource):
         self._look_up()
         rate = self._steps.latest_rate
         return [UNKNOWN if each is None else rate(*each) for each in self._of_groups]
+
+    def why_still(
+        self, still: Sequence[int], slow: Sequence[int], skip: int = 0
+    ) -> Mapping[int, str]:
+        """See `Source`."""
+        if self._still is None:
+            return super().why_still(still, slow)
+        return self._still.find(still, slow, skip)
+
+    def decay(self, number: int) -> tuple[float, float] | None:
+        """See `Source`."""
+        return None if self._still is None else self._still.decay(number)
 
     def _look_up(self) -> None:
         """Finds the optimizers' groups of the weights again, if they may be others."""

@@ -17,6 +17,7 @@ from tb_pastnet.format.tags import (
     TAG_MASKS,
     TAG_OVERHEAD,
     TAG_SKETCHES,
+    TAG_STANDING,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -33,7 +34,8 @@ pytestmark = pytest.mark.promise("foreign_and_future")
 LINEAGE = 0x3F9A2C1B
 KERNEL = channels_tag("conv1/kernel")
 TAGS = (KERNEL, TAG_TIMELINE, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION,
-        TAG_OVERHEAD, TAG_FOLLOWS, TAG_SKETCHES, mask_tag("kept", "conv1/kernel"))  # fmt: skip
+        TAG_OVERHEAD, TAG_FOLLOWS, TAG_SKETCHES, TAG_STANDING,
+        mask_tag("kept", "conv1/kernel"))  # fmt: skip
 
 
 def sealed(version: int, kind: int, tag: str, step: int, payload: bytes) -> bytes:

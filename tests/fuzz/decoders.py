@@ -119,7 +119,7 @@ WAYS = (
     *(Way(f"{kind.name.lower()}, sealed", kind, _sealed(kind)) for kind in Kind),
     *(
         Way(f"{kind.name.lower()}, sealed JSON", kind, _deflated_json(kind))
-        for kind in (Kind.DESCRIPTION, Kind.MASKS, Kind.VIOLATIONS)
+        for kind in (Kind.DESCRIPTION, Kind.MASKS, Kind.VIOLATIONS, Kind.STANDING)
     ),
     Way("channels, sealed planes", Kind.CHANNELS, _deflated_planes),
     Way("mask, sealed bits", Kind.MASK, _deflated_mask),
@@ -216,6 +216,11 @@ def _overhead(found: Any) -> None:
     assert max(asdict(found).values()) <= limits.MAX_STEP
 
 
+def _standing(changes: Any) -> None:
+    assert len(changes) <= limits.MAX_STANDING
+    assert all(0 <= change.step <= limits.MAX_STEP for change in changes)
+
+
 PROOFS: dict[Kind, Callable[[Any], None]] = {
     Kind.CHANNELS: _block,
     Kind.TIMELINE: _timeline,
@@ -227,6 +232,7 @@ PROOFS: dict[Kind, Callable[[Any], None]] = {
     Kind.OVERHEAD: _overhead,
     Kind.FOLLOWS: _follows,
     Kind.SKETCHES: _sketches,
+    Kind.STANDING: _standing,
 }
 
 

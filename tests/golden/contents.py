@@ -28,6 +28,7 @@ from tb_pastnet.format.mask_bits import MaskBits, encode_mask
 from tb_pastnet.format.mask_log import MaskChange, encode_mask_log
 from tb_pastnet.format.overhead import Overhead, encode_overhead
 from tb_pastnet.format.sketches import Sketches, encode_sketches
+from tb_pastnet.format.standing import StandingChange, encode_standing
 from tb_pastnet.format.timeline import Timeline, encode_timeline
 from tb_pastnet.format.violations import encode_violations
 from tests import sealed
@@ -172,6 +173,17 @@ def violations() -> tuple[Violation, ...]:
     )
 
 
+def standing() -> tuple[StandingChange, ...]:
+    """Two variables that begin together, one that moves again, and a cause of a later version."""
+    conv, bias = "block/conv/kernel", "block/conv/bias"
+    return (
+        StandingChange(10, conv, "no_gradient"),
+        StandingChange(10, bias, "no_gradient"),
+        StandingChange(40, bias, ""),
+        StandingChange(160, bias, "of a later version"),
+    )
+
+
 def overhead() -> Overhead:
     """A number of each length, and a time that is no whole number of milliseconds."""
     return Overhead(
@@ -253,6 +265,9 @@ def messages() -> dict[str, bytes]:
         "masks.bin": encode_mask_log(mask_log(), tag="masks", step=LAST_STEP, lineage=LINEAGE),
         "violations.bin": encode_violations(
             violations(), tag="violations", step=LAST_STEP, lineage=LINEAGE
+        ),
+        "standing.bin": encode_standing(
+            standing(), tag="standing", step=LAST_STEP, lineage=LINEAGE
         ),
         "overhead.bin": encode_overhead(
             overhead(), tag="overhead", step=LAST_STEP, lineage=LINEAGE

@@ -93,6 +93,7 @@ def test_masks(coding):
         ("masks", Kind.MASKS, contents.mask_log()),
         ("violations", Kind.VIOLATIONS, contents.violations()),
         ("overhead", Kind.OVERHEAD, contents.overhead()),
+        ("standing", Kind.STANDING, contents.standing()),
     ],
 )
 def test_changes_violations_and_overhead(name, kind, expected):

@@ -25,6 +25,7 @@ from tb_pastnet.format.tags import (
     TAG_MASKS,
     TAG_OVERHEAD,
     TAG_SKETCHES,
+    TAG_STANDING,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
     channels_tag,
@@ -320,6 +321,7 @@ def test_sealed_nonsense_is_never_an_error(
             (TAG_OVERHEAD, Kind.OVERHEAD),
             (TAG_FOLLOWS, Kind.FOLLOWS),
             (TAG_SKETCHES, Kind.SKETCHES),
+            (TAG_STANDING, Kind.STANDING),
             (BITS, Kind.MASK),
         ):
             message = seal(make(rng), kind, tag=tag, step=step, lineage=writer.lineage)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_pastnet.core import standing
 from tb_pastnet.core.findings import CHANGE, FACT, HARM, KINDS
 from tb_pastnet.core.violation import CAUSES
 
@@ -70,6 +71,26 @@ def test_lists_of_causes_are_complete(path: str, begin: str, end: str) -> None:
         for line in section(path, begin, end).splitlines()
     ]
     assert {name for line in lines for name in re.findall(r"`([a-z_]+)`", line)} == CAUSES.keys()
+
+
+@pytest.mark.parametrize(
+    ("path", "begin", "end"),
+    [
+        ("tb_pastnet/serve/http_api.md", "if it isn't known.", "\n`runs`"),
+        ("docs/tab/tab.md", "The first that applies:", "\nPyTorch"),
+    ],
+)
+def test_tables_of_causes_of_standing_still_are_those_of_the_code(
+    path: str, begin: str, end: str
+) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (yes|no) \|$", section(path, begin, end), re.M)
+    words = {True: "yes", False: "no"}
+    assert rows == [(name, c.text, words[c.proven]) for name, c in standing.CAUSES.items()]
+
+
+def test_the_record_format_lists_causes_of_standing_still() -> None:
+    text = section("docs/reference/record_format.md", "| cause | `no_optimizer`", "; empty")
+    assert ["no_optimizer", *re.findall(r"`(\w+)`", text)] == list(standing.CAUSES)
 
 
 def test_the_page_words_causes_as_the_package_does() -> None:

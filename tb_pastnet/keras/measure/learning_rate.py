@@ -23,7 +23,7 @@ class LearningRate(UsedRate):
     def __init__(self, source: RateSource = UNKNOWN, model: Model = None) -> None:
         super().__init__(source, model, self._read)
         self._groups: list[Any] = []
-        optimizers = [*self._optimizers().values()]
+        optimizers = [*self.optimizers().values()]
         owner = optimizers[0] if len(optimizers) == 1 else source
         holder = None if len(optimizers) > 1 else getattr(owner, "learning_rate", source)
         readable = isinstance(holder, keras.Variable | tf.Variable)
@@ -32,7 +32,7 @@ class LearningRate(UsedRate):
 
     def groups(self, weights: Sequence[Weight]) -> dict[str, list[str]]:
         """Names of the weights that each of several optimizers trains, by the optimizer's name."""
-        optimizers = self._stepping(self._optimizers())
+        optimizers = self._stepping(self.optimizers())
         self._groups = list(optimizers.values()) if len(optimizers) > 1 else []
         return {
             name: [weight.name for weight in weights if trains(optimizer, weight.variable)]
@@ -42,7 +42,7 @@ class LearningRate(UsedRate):
 
     def of_groups(self) -> list[float]:
         """The rate of each of the groups."""
-        return list(map(self._used, self._groups))
+        return list(map(self.used, self._groups))
 
     def tensors(self) -> list[Any]:
         """What to read with the weights: one float32 scalar, or none."""

@@ -25,40 +25,40 @@ class UsedRate:
 
     def __init__(self, source: RateSource, model: Model, number: Callable[[Any], float]) -> None:
         check_rate(source)
-        self._source, self._model, self._number = source, model, number
+        self._source, self._model, self.number = source, model, number
 
     def __call__(self, step: int) -> float:
         """The rate of a step."""
-        optimizers = self._optimizers()
+        optimizers = self.optimizers()
         if optimizers:
-            rates = set(map(self._used, self._stepping(optimizers).values()))
+            rates = set(map(self.used, self._stepping(optimizers).values()))
             return rates.pop() if len(rates) == 1 else UNKNOWN
         source = self._source
         if source is None:
             source = getattr(self._model, "optimizer", None) or UNKNOWN
         if isinstance(source, Schedule):
-            return self._number(source(step))
+            return self.number(source(step))
         if hasattr(source, "learning_rate"):
-            return self._used(source)
+            return self.used(source)
         called = source() if callable(source) and not hasattr(source, "dtype") else source
-        return self._number(called)
+        return self.number(called)
 
     def updates(self, optimizer: Any) -> int:
         """How many updates an optimizer has made."""
         inner = innermost(optimizer)
         # `iterations` may be computed, and on JAX from a variable without its current value.
-        count = int(self._number(inner._iterations))
+        count = int(self.number(inner._iterations))
         return count // (getattr(inner, "gradient_accumulation_steps", None) or 1)
 
-    def _used(self, optimizer: Any) -> float:
+    def used(self, optimizer: Any) -> float:
         """That of an optimizer's last update; with a schedule, the optimizer holds the next one."""
         inner = innermost(optimizer)
         schedule = getattr(inner, "_learning_rate", None)
         if not isinstance(schedule, Schedule):
-            return self._number(optimizer.learning_rate)
-        return self._number(schedule(max(int(self._number(inner._iterations)) - 1, 0)))
+            return self.number(optimizer.learning_rate)
+        return self.number(schedule(max(int(self.number(inner._iterations)) - 1, 0)))
 
-    def _optimizers(self) -> Mapping[str, Any]:
+    def optimizers(self) -> Mapping[str, Any]:
         """Those of the model, or that are given, by name; none for another source."""
         source = self._source
         if source is None:

@@ -9,7 +9,14 @@ import pytest
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
+from tb_pastnet.core.findings import (
+    Finding,
+    LayerFacts,
+    MovedStatistics,
+    RunFacts,
+    Violated,
+    findings,
+)
 
 CHANNELS = 4
 
@@ -163,6 +170,64 @@ def test_harm_comes_before_changes_and_facts() -> None:
         ("fact", "1 of 4 channels of late: unchanged at all 4 records"),
     ]
     assert [one.cause for one in found] == [None, "unknown", None, None]
+
+
+@pytest.mark.parametrize(
+    ("cause", "proven", "closed", "kind", "text"),
+    [
+        ("", False, True, "stalled", "a: stalled, unchanged at all 4 records. Cause unknown"),
+        ("", False, False, "unchanged", "a: unchanged at all 4 records"),
+        ("unknown", False, False, "unchanged", "a: unchanged at all 4 records"),
+        (
+            "zero_gradient", False, False, "unchanged",
+            "a: unchanged at all 4 records. Cause: their gradient is exactly zero",
+        ),
+        (
+            "no_optimizer", True, False, "stalled",
+            ("a: stalled, unchanged at all 4 records. Cause: no optimizer that makes steps has them. "
+            "Add them to the optimizer's parameters"),
+        ),
+        (
+            "weight_decay", True, False, "stalled",
+            ("a: stalled, idle at all 4 records. Cause: only weight decay moves them: their "
+            "gradient is exactly zero"),
+        ),
+        (
+            "of a later version", False, True, "stalled",
+            "a: stalled, unchanged at all 4 records. Cause: of a later version",
+        ),
+    ],
+)  # fmt: skip
+def test_the_cause_of_standing_still_is_in_the_sentence(
+    cause: str, proven: bool, closed: bool, kind: str, text: str
+) -> None:
+    still = layer("a", stalled=[4, 4, 4, 4])._replace(cause=cause, proven=proven)
+    (found,) = findings([run(still, closed=closed)])
+    assert (found.kind, found.text) == (kind, text)
+    assert (
+        found.cause == (cause or ("unknown" if kind == "stalled" else None)) or cause == "unknown"
+    )
+
+
+def test_each_cause_of_standing_still_is_a_finding() -> None:
+    causes = {"a": "rounded", "b": "no_gradient", "c": "rounded"}
+    layers = [layer(name, stalled=[4] * 4)._replace(cause=c) for name, c in causes.items()]
+    found = findings([run(*layers)])
+    assert {each.cause: each.layers for each in found} == {
+        "rounded": ("a", "c"), "no_gradient": ("b",),
+    }  # fmt: skip
+
+
+def test_statistics_of_frozen_layers_are_one_sentence() -> None:
+    moved = [MovedStatistics("n1", 4, 20, 30), MovedStatistics("n2", 2, 10, 40)]
+    (found,) = findings([run(layer("n1"), last=40)._replace(layers=(), statistics=moved)])
+    assert (found.kind, found.severity, found.channels, found.first_step) == (
+        "statistics", "harm", 6, 10,
+    )  # fmt: skip
+    assert found.text == (
+        "n1 and n2: statistics moved while the weights were frozen, since step 10. Call frozen layers "
+        "in inference mode: training=False, or eval() in PyTorch"
+    )
 
 
 def test_while_training_goes_on_nothing_is_stalled() -> None:

@@ -210,6 +210,19 @@ CHANGES = {
         lambda tree: {"hidden": tree["hidden"]},
         "expected the 4 leaves of .*, got 2, without out/bias, out/kernel. Make a new",
     ),
+    "another container": (
+        lambda tree: {**tree, "out": [tree["out"]["kernel"], tree["out"]["bias"]]},
+        "without out/bias, out/kernel and with out/0, out/1: 'out' is a list instead of a dict",
+    ),
+    "None": (
+        lambda tree: {**tree, "out": {**tree["out"], "bias": None}},
+        r"without out/bias: 'out/bias' is None instead of float32\[3\]",
+    ),
+    "an array": (lambda tree: jnp.ones(3), r"the root is float32\[3\] instead of a dict"),
+    "another dtype": (
+        lambda tree: jax.tree.map(lambda leaf: leaf.astype(jnp.float16), tree),
+        r"Could not read 'hidden/bias': expected float32\[8\], got float16\[8\]\. Make a new",
+    ),
     "another shape": (
         lambda tree: {**tree, "out": {"kernel": jnp.ones((8, 4)), "bias": jnp.ones(4)}},
         r"Could not read 'out/bias': expected float32\[3\], got float32\[4\]. Make a new",
@@ -335,6 +348,17 @@ def test_arrays_that_lie_on_several_devices_are_recorded(tmp_path):
 ERRORS = [
     ({"params": {"n": 3}}, InvalidArgument, "expected at least one variable of floating dtype"),
     ({"masks": {"hidden": True}}, InvalidArgument, "Could not use masks=: expected a pytree that"),
+    (
+        {"masks": {"hidden": True}},
+        InvalidArgument,
+        "the root has the keys hidden instead of hidden, out",
+    ),
+    ({"masks": [True, True]}, InvalidArgument, "the root is a list instead of a dict"),
+    (
+        {"masks": {"hidden": {"kernel": [True], "bias": True}, "out": True}},
+        InvalidArgument,
+        r"'hidden/kernel' is a list instead of float32\[5, 8\]",
+    ),
     ({"masks": {"hidden": 2, "out": True}}, InvalidArgument, "expected True, False or an array of"),
     ({"kept": {"hidden": True, "out": np.ones(3)}}, InvalidArgument, "expected shape"),
 ]

@@ -8,6 +8,7 @@ import pytest
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.mask_bits import decode_mask
 from tb_pastnet.format.mask_log import decode_mask_log
+from tb_pastnet.format.standing import StandingChange, decode_standing
 from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.record import changes as module
 from tb_pastnet.record.changes import Change, Changes, MaskUpdate
@@ -55,6 +56,20 @@ def test_masks_then_their_log_then_violations():
     assert entries(messages) == [(0, 5, 3), (1, 5, 2)]
     found = decode_violations(messages[3].payload, tag="violations", step=6, lineage=7)
     assert found == (violation(0),)
+
+
+def test_causes_of_standing_still_wait_and_are_packed_once():
+    changes = Changes(7)
+    causes = [StandingChange(step, "w", cause) for step, cause in ((4, "rate"), (6, ""))]
+    changes.add(Change(5, standing=(causes[0],)))
+    changes.add(Change(5, standing=(causes[0],)))  # repeated, as after a failure
+    changes.add(Change(6, standing=(causes[1],)))
+    assert not changes.empty
+    (message,) = take(changes)
+    assert changes.empty
+    found = decode_standing(message.payload, tag="standing", step=6, lineage=7)
+    assert found == tuple(causes)
+    assert take(changes) == []
 
 
 def test_of_one_step_what_was_in_force_is_written():

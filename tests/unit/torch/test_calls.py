@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="its room is tested where torch is i
 
 def counted(tmp_path, layers, every):
     """Calls of each step after the twentieth: of the optimizer's step together with `record`'s."""
+    torch.manual_seed(0)
     model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(layers)])
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     calls, counts = PackageCalls(), []
