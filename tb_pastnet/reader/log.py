@@ -147,7 +147,9 @@ class Run:
     @property
     def notes(self) -> Mapping[str, int]:
         """The writer's notes and unreadable data, with counts; the most frequent first."""
-        return dict((self._reader.run.notes + self._reader.masks.notes).most_common())
+        reader = self._reader
+        notes = reader.run.notes + reader.masks.notes + reader.standing.notes
+        return dict(notes.most_common())
 
     @property
     def violations(self) -> tuple[Violation, ...]:
