@@ -26,7 +26,7 @@ from tb_pastnet.cli.text import (
 )
 from tb_pastnet.core.channel_states import NAMES
 from tb_pastnet.core.counted import counted
-from tb_pastnet.core.findings import SHOWN as MOST_FINDINGS
+from tb_pastnet.core.finding_kinds import SHOWN as MOST_FINDINGS
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.reader.index import finite, overhead_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_pastnet.core.findings import MovedStatistics
+from tb_pastnet.core.finding_kinds import MovedStatistics
 from tb_pastnet.core.quantize import NAN, ZERO
 from tb_pastnet.core.statistics import CHANGED, TRAINABLE
 from tb_pastnet.format.description import VariableEntry

@@ -23,7 +23,7 @@ from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.core.checks import check_threshold, is_whole
 from tb_pastnet.core.counted import counted
-from tb_pastnet.core.findings import Finding
+from tb_pastnet.core.finding_kinds import Finding
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader.arrays import Floats, Integers

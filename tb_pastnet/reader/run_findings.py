@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.core.account import NO_OPTIMIZER_STEP
-from tb_pastnet.core.findings import Finding, LayerFacts, RunFacts, Violated, findings
+from tb_pastnet.core.finding_kinds import Finding, LayerFacts, RunFacts, Violated
+from tb_pastnet.core.findings import findings
 from tb_pastnet.core.following import FollowRecords
 from tb_pastnet.core.run_changes import MaskSteps, Resumption, RunChanges, rate_jumps
 from tb_pastnet.reader.figures import RunSummary, summary_of

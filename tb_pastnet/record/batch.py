@@ -26,7 +26,7 @@ from tb_pastnet.record.changes import Changes
 from tb_pastnet.record.follow_measures import Followed
 from tb_pastnet.record.messages import Message
 from tb_pastnet.record.sketch_log import SketchLog
-from tb_pastnet.record.source import Probing
+from tb_pastnet.record.source import Probing, Sketches
 from tb_pastnet.record.weight import Weight
 
 BLOCK_RECORDS = 16
@@ -174,7 +174,7 @@ class Batch:
     @property
     def empty(self) -> bool:
         """Whether no kept record waits, and no change."""
-        return not self._pending and self.changes.empty
+        return not self._pending and self.changes.empty and self._sketches.empty
 
     def add(self, record: Record) -> None:
         """Adds the next record, `quantized` or not, unless the thinning rule leaves it out."""
@@ -183,7 +183,7 @@ class Batch:
             (record,) = quantized([record])
         self.reach(record.sequence + 1, record.thinned)
         if record.sketches is not None:
-            self._sketches.add(record.sequence, record.step, record.sketches)
+            self.sketch(record.sequence, record.step, record.sketches)
             record = record._replace(sketches=None)
         changed = not self._thinning.keeps_next and self._mask_changed(record.values)
         self._previous = record.values
@@ -194,6 +194,10 @@ class Batch:
         else:
             self._left_out = record
             self._by_rule += 1
+
+    def sketch(self, sequence: int, step: int, sketches: Sketches) -> None:
+        """Adds the sketches of a record, kept or not."""
+        self._sketches.add(sequence, step, sketches)
 
     def reach(self, offered: int, thinned: int) -> None:
         """Notes how many records were due so far, and how many a budget left out."""

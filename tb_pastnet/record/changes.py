@@ -54,6 +54,7 @@ class Change(NamedTuple):
     Attributes:
         step: the first step whose record has it in force, or shows it.
         lost: changes of masks dropped since the last one.
+        sketches: of the newest record, which has none; its number comes first.
     """
 
     step: int
@@ -61,6 +62,7 @@ class Change(NamedTuple):
     violations: tuple[Violation, ...] = ()
     lost: int = 0
     standing: tuple[StandingChange, ...] = ()
+    sketches: tuple[int, npt.NDArray[np.float64]] | None = None
 
     @property
     def nbytes(self) -> int:

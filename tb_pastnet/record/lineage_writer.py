@@ -72,6 +72,8 @@ class LineageWriter:
             self._oldest = since
         if isinstance(item, Change):
             self.batch.changes.add(item)
+            if item.sketches is not None:
+                self.batch.sketch(item.sketches[0], item.step, item.sketches[1])
         elif late:
             return False
         else:

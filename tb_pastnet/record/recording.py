@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import os
-import time
 import weakref
 from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from tb_pastnet.core.account import NO_OPTIMIZER_STEP
 from tb_pastnet.core.parallel import fork_aware_pid
-from tb_pastnet.core.statistics import KEPT, MOVED, OF_PAST, TRAINABLE
-from tb_pastnet.core.thinning import has_sketch
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
-from tb_pastnet.record.batch import Record
 from tb_pastnet.record.call_guard import CallGuard, guarded
-from tb_pastnet.record.failures import LOGGER, Failures, noted, reason_of
-from tb_pastnet.record.follow_measures import FollowMeasures
+from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, PROBE, RECORDS, metered
+from tb_pastnet.record.measuring import Measuring
+from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, metered
 from tb_pastnet.record.scalars import LogFunction, Scalars
 from tb_pastnet.record.scalars import check as check_log
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.source import Probing, Source
-from tb_pastnet.record.standing import Standing
 from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
-Moved = npt.NDArray[np.floating]
 
 _NO_STEP = "Could not make a record: expected a step from 0 to 2 ** 53, got another"
 _WENT_BACK = (
@@ -77,11 +68,8 @@ class Recording:
         self._source = source
         self._schedule = schedule
         self.meter = self._timer = schedule.timer
-        self._probe = probe
-        self._probe_reasons: dict[type[Exception], str] = {}
-        self._widths = np.array([weight.axis.channels for weight in source.network.weights])
         self._tracker = tracker
-        self._standing = Standing(source, failures)
+        self._measuring = Measuring(source, schedule, tracker, failures, probe)
         self._failures = failures
         if on_violation == STOP and source.workers > 1:
             raise InvalidArgument(
@@ -93,12 +81,9 @@ class Recording:
         check_log(log)
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
-        # What has moved since the last record that was kept, if one since then wasn't.
-        self._unkept: Moved | None = None
         # The step of the newest record of the lineage.
         self._newest = -1
         self._guard = CallGuard()
-        self._follows = FollowMeasures(source.network, failures)
         self._begun = self._closed = self._complete = self._refused = False
         self._went_back = self._said = False
         # Calls of `record` that followed no step, as far as that is known.
@@ -107,7 +92,7 @@ class Recording:
         self._writes = source.writes
         if self._writes:
             timeout = check_exit_timeout(exit_timeout)
-            self._follows.begin(schedule.last)
+            self._measuring.begin(schedule.last)
             recorded = Recorded(source, schedule, tracker, failures, probe, timeout)
             self._lineage = Lineage.first(logdir, recorded)
             self._sink = Sink(failures, self._lineage.exit_seconds)
@@ -365,12 +350,13 @@ class Recording:
             sequence = sink.reserve()
             # Before the record in which they are in force, which would be wrong without them.
             self._tell_masks(sink, step, due=True)
-            record = self._measure(sequence, step, action)
+            groups = len(self._lineage.groups)
+            record = self._measuring.measure(sequence, step, action, sink, groups)
             if action.copy == action.compare:
                 self._schedule.copied(action.compare)
             if sink.offer(record):
                 self.records += 1
-                self._unkept = None
+                self._measuring.kept()
                 self._newest = step
             elif self._closed:
                 self._refused = True
@@ -384,60 +370,6 @@ class Recording:
         if self._scalars is not None:
             numbers = {"violations": self._tracker.violations, "sparsity": self._tracker.sparsity}
             self._scalars.tell(record, **numbers, overhead=self.overhead.share)
-
-    def _measure(self, sequence: int, step: int, action: Action) -> Record:
-        """Measures a record, and makes the current values the past if the same copy is due."""
-        has_past = action.past_step is not None
-        # Before the past values are replaced.
-        probes = has_past and self._probe is not None
-        probes = probes and sequence % self._schedule.probe_every == 0
-        function = self._moved_outputs(action.compare) if probes else None
-        with self._timer.part(RECORDS):
-            replace = action.copy == action.compare
-            values = self._source.compare(action.compare, replace=replace)
-            if not has_past:
-                values[OF_PAST] = np.nan
-            if self._unkept is not None:
-                values[MOVED] = _either(values[MOVED], self._unkept)
-            self._unkept = values[MOVED]
-            values[KEPT], free = self._tracker.shares()
-            trainable = np.array(self._source.trainable(), np.float32)
-            values[TRAINABLE] = free * trainable.repeat(self._widths)
-            rate, of_groups = self._learning_rates(step)
-            past_step = step if action.past_step is None else action.past_step
-            made = sequence, step, past_step, time.time(), rate, values, function
-            follows = self._follows.measure(step, self._schedule.start)
-            sketches = self._sketches() if has_sketch(sequence) else None
-            record = Record(*made, self._sink.thinned, of_groups, follows, sketches)
-            self._standing.hand(self._sink, record)
-            return record
-
-    def _sketches(self) -> npt.NDArray[np.float64] | None:
-        try:
-            return self._source.sketches()
-        except Exception as error:
-            self._failures.add("Could not sketch the weights", error)
-            return None
-
-    def _moved_outputs(self, number: int) -> npt.NDArray[np.float32] | None:
-        if self._probe is None:
-            return None
-        try:
-            with self._timer.part(PROBE):
-                return self._probe.values(self._source.past(number))
-        except Exception as error:
-            # By class: the reason may contain values that differ each time.
-            text = self._probe_reasons.setdefault(type(error), reason_of(error))
-            self._failures.add(f"Could not evaluate the probe: {text}")
-            return None
-
-    def _learning_rates(self, step: int) -> tuple[float, tuple[float, ...]]:
-        unknown = float("nan")
-        try:
-            return self._source.learning_rate(step), tuple(self._source.group_rates())
-        except Exception as error:
-            self._failures.add("Could not read the learning rate", error)
-            return unknown, (unknown,) * len(self._lineage.groups)
 
     def _thin(self, sink: Sink, step: int) -> None:
         """Leaves out a record beyond the budget, but neither masks nor violations."""
@@ -482,6 +414,9 @@ class Recording:
             self._record(self._sink, step, end)
         else:
             self._tell_violations(self._sink, last)
+            if self._newest >= 0 and not self._measuring.sketched:
+                self._sink.sketches(self._newest, self._measuring.sketches())
+                self._measuring.sketched = True
             self._source.release()
 
     def _record_start(self, step: int) -> None:
@@ -505,16 +440,8 @@ class Recording:
             self._newest = -1
             self._lineage = self._lineage.next()
             self._tracker.begin()
-            self._standing.begin()
             self._begin(resumed=step > 0)
-        self._source.forget()
-        self._unkept = None
-        self._follows.begin(step)
+        self._measuring.begin(step)
         copy = self._schedule.restart(step)
         if copy is not None:
             self._copy(copy)
-
-
-def _either(first: Moved, second: Moved) -> Moved:
-    """Whether channels moved in one of two periods: 1, 0, or NaN if unknown."""
-    return np.where((first == 1) | (second == 1), 1, first + second)

@@ -27,6 +27,7 @@ class Action(NamedTuple):
         copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
         thinned: a record is due, but the budget leaves it out.
         note: a note for the user about its past; "" for none.
+        last: whether the record is the last one, as far as is known.
     """
 
     record: bool
@@ -35,6 +36,7 @@ class Action(NamedTuple):
     copy: int | None
     thinned: bool = False
     note: str = ""
+    last: bool = False
 
 
 UNKNOWN_PAST = (
@@ -224,7 +226,8 @@ class Schedule:
         if copy is not None:
             self._steps[copy] = None
         self.quiet_until = self._next_due(step)
-        return Action(record, compare, past_step, copy, due and not record, note)
+        last = step == self._end
+        return Action(record, compare, past_step, copy, due and not record, note, last)
 
     def end(self, recorded: int) -> tuple[int, Action]:
         """The step and the past of a record of the values at the end.
@@ -244,7 +247,7 @@ class Schedule:
         past_step, compare = max(taken, default=(None, 0))
         # As after other records: training may continue.
         copy = 0 if self.past in ("previous", "record") else None
-        return step, Action(True, compare, past_step, copy)
+        return step, Action(True, compare, past_step, copy, last=True)
 
     def finished(self) -> None:
         """Notes that a record was made at the last step seen, or has failed."""

@@ -31,6 +31,7 @@ from tb_pastnet.record.batch import Record
 from tb_pastnet.record.changes import Change, MaskUpdate
 from tb_pastnet.record.failures import DeferredFailures, Failures
 from tb_pastnet.record.lineage_writer import LineageWriter
+from tb_pastnet.record.source import Sketches
 
 CHANGE_BYTES = 256 << 20
 """Changes of masks and violations that may wait for the disk; one call's always may."""
@@ -131,6 +132,11 @@ class Sink:
     def standing(self, step: int, changes: Sequence[StandingChange]) -> bool:
         """Hands over why variables are idle, without waiting; False: it is dropped."""
         return not changes or self._change(Change(step, standing=tuple(changes)))
+
+    def sketches(self, step: int, sketches: Sketches | None) -> None:
+        """Hands over the sketches of the newest record, which has none, of that step."""
+        if sketches is not None and self._offered:
+            self._change(Change(step, sketches=(self._offered - 1, sketches)))
 
     def flush(self, timeout: float = 5.0, *, closed: bool = False, within: bool = False) -> bool:
         """Waits until everything handed over so far is written, safe from kill -9.

@@ -35,6 +35,11 @@ class SketchLog:
         """Takes the sketches of a record, (variables, 64)."""
         self._waiting.append((sequence, step, values))
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits."""
+        return not self._waiting
+
     def pack(self) -> Iterator[Message]:
         """Packs what waits; it keeps waiting until `done`."""
         waiting, self._packed = list(self._waiting), self._first

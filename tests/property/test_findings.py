@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import Lasting
-from tb_pastnet.core.findings import SHOWN, LayerFacts, RunFacts, Violated, findings
+from tb_pastnet.core.finding_kinds import SHOWN, LayerFacts, RunFacts, Violated
+from tb_pastnet.core.findings import findings
 
 LAST = 10_000
 HARM = ("violations", "nonfinite", "unreadable", "dropped", "silent", "stalled")

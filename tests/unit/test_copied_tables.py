@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tb_pastnet.core import standing
-from tb_pastnet.core.findings import CHANGE, FACT, HARM, KINDS
+from tb_pastnet.core.finding_kinds import CHANGE, FACT, HARM, KINDS
 from tb_pastnet.core.violation import CAUSES
 
 ROOT = Path(__file__).parents[2]

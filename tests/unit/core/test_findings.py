@@ -9,14 +9,14 @@ import pytest
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
-from tb_pastnet.core.findings import (
+from tb_pastnet.core.finding_kinds import (
     Finding,
     LayerFacts,
     MovedStatistics,
     RunFacts,
     Violated,
-    findings,
 )
+from tb_pastnet.core.findings import findings
 
 CHANNELS = 4
 

@@ -1,0 +1,129 @@
+"""Makes records: statistics of all weights, and what else is known at that step."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.statistics import KEPT, MOVED, OF_PAST, TRAINABLE
+from tb_pastnet.core.thinning import has_sketch
+from tb_pastnet.record.batch import Record
+from tb_pastnet.record.failures import Failures, reason_of
+from tb_pastnet.record.follow_measures import FollowMeasures
+from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.overhead_timer import PROBE, RECORDS
+from tb_pastnet.record.schedule import Action, Schedule
+from tb_pastnet.record.sink import Sink
+from tb_pastnet.record.source import Probing, Sketches, Source
+from tb_pastnet.record.standing import Standing
+
+Moved = npt.NDArray[np.floating]
+
+
+class Measuring:
+    """Measures the records of a recorder, on the training thread.
+
+    Attributes:
+        sketched: whether the newest record has a sketch.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        schedule: Schedule,
+        tracker: MaskTracker,
+        failures: Failures,
+        probe: Probing | None,
+    ) -> None:
+        self._source, self._schedule, self._tracker = source, schedule, tracker
+        self._failures, self._probe = failures, probe
+        self._timer = schedule.timer
+        self._probe_reasons: dict[type[Exception], str] = {}
+        self._widths = np.array([weight.axis.channels for weight in source.network.weights])
+        self._standing = Standing(source, failures)
+        self._follows = FollowMeasures(source.network, failures)
+        self.sketched = False
+        # What has moved since the last record that was kept, if one since then wasn't.
+        self._unkept: Moved | None = None
+
+    def begin(self, step: int | None) -> None:
+        """Begins a lineage with the current values, of a step if that is known."""
+        self._standing.begin()
+        self._source.forget()
+        self._unkept = None
+        self._follows.begin(step)
+
+    def measure(self, sequence: int, step: int, action: Action, sink: Sink, groups: int) -> Record:
+        """Measures a record, and makes the current values the past if the same copy is due.
+
+        Args:
+            sequence: its number.
+            step: its step.
+            action: what is due.
+            sink: takes why weights are idle.
+            groups: how many groups of weights have their own learning rate.
+        """
+        has_past = action.past_step is not None
+        # Before the past values are replaced.
+        probes = has_past and self._probe is not None
+        probes = probes and sequence % self._schedule.probe_every == 0
+        function = self._moved_outputs(action.compare) if probes else None
+        with self._timer.part(RECORDS):
+            replace = action.copy == action.compare
+            values = self._source.compare(action.compare, replace=replace)
+            if not has_past:
+                values[OF_PAST] = np.nan
+            if self._unkept is not None:
+                values[MOVED] = _either(values[MOVED], self._unkept)
+            self._unkept = values[MOVED]
+            values[KEPT], free = self._tracker.shares()
+            trainable = np.array(self._source.trainable(), np.float32)
+            values[TRAINABLE] = free * trainable.repeat(self._widths)
+            rate, of_groups = self._learning_rates(step, groups)
+            past_step = step if action.past_step is None else action.past_step
+            made = sequence, step, past_step, time.time(), rate, values, function
+            follows = self._follows.measure(step, self._schedule.start)
+            self.sketched = action.last or has_sketch(sequence)
+            sketches = self.sketches() if self.sketched else None
+            record = Record(*made, sink.thinned, of_groups, follows, sketches)
+            self._standing.hand(sink, record)
+            return record
+
+    def kept(self) -> None:
+        """The newest record was handed over."""
+        self._unkept = None
+
+    def sketches(self) -> Sketches | None:
+        """The sketches of the current weights; None if there are none, or they can't be made."""
+        try:
+            return self._source.sketches()
+        except Exception as error:
+            self._failures.add("Could not sketch the weights", error)
+            return None
+
+    def _moved_outputs(self, number: int) -> npt.NDArray[np.float32] | None:
+        if self._probe is None:
+            return None
+        try:
+            with self._timer.part(PROBE):
+                return self._probe.values(self._source.past(number))
+        except Exception as error:
+            # By class: the reason may contain values that differ each time.
+            text = self._probe_reasons.setdefault(type(error), reason_of(error))
+            self._failures.add(f"Could not evaluate the probe: {text}")
+            return None
+
+    def _learning_rates(self, step: int, groups: int) -> tuple[float, tuple[float, ...]]:
+        unknown = float("nan")
+        try:
+            return self._source.learning_rate(step), tuple(self._source.group_rates())
+        except Exception as error:
+            self._failures.add("Could not read the learning rate", error)
+            return unknown, (unknown,) * groups
+
+
+def _either(first: Moved, second: Moved) -> Moved:
+    """Whether channels moved in one of two periods: 1, 0, or NaN if unknown."""
+    return np.where((first == 1) | (second == 1), 1, first + second)
