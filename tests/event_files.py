@@ -14,7 +14,14 @@ import pytest
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2
 
 from tb_pastnet.core.quantize import ZERO, quantize, quantize_shares
-from tb_pastnet.core.statistics import CHANGED, KEPT, NONFINITE, STATISTICS, TRAINABLE
+from tb_pastnet.core.statistics import (
+    CHANGED,
+    KEPT,
+    MOVED,
+    NONFINITE,
+    STATISTICS,
+    TRAINABLE,
+)
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry, encode_description
@@ -97,14 +104,14 @@ def codes(steps: Sequence[int], channels: int, seed: int = 0) -> np.ndarray:
     past = size * (1 + 0.1 * np.sin((step - 1) / 50 + index))
     delta = size * 10.0 ** -(1 + 4 * np.minimum(step, 2000) / 2000 * (index + 1) / channels)
     rows = dict.fromkeys(STATISTICS, np.zeros_like(norm))
-    rows |= dict.fromkeys(("changed", "kept", "trainable"), np.ones_like(norm))
+    rows |= dict.fromkeys(("changed", "kept", "trainable", "moved"), np.ones_like(norm))
     rows |= {"norm": norm, "past_norm": past, "delta_norm": delta, "delta_max": delta / 2}
     return quantize(np.stack([rows[name] for name in STATISTICS]))
 
 
 def freeze(array: np.ndarray, records: slice, channels: slice) -> np.ndarray:
     """Holds channels: their trainable mask is 0 and nothing of them changes."""
-    array[[2, 3, CHANGED, TRAINABLE], records, channels] = ZERO
+    array[[2, 3, CHANGED, TRAINABLE, MOVED], records, channels] = ZERO
     return array
 
 

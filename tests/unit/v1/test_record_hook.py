@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet import v1
 from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.core.statistics import channel_statistics
+from tb_pastnet.core.statistics import MOVED, channel_statistics
 from tb_pastnet.errors import InvalidArgument
 from tests.masked_graphs import KERNEL, network
 from tests.recorded import read_lineages, read_one
@@ -54,7 +54,8 @@ def test_each_update_is_seen_and_nothing_else(tmp_path):
     axis = explicit_axis(-1, (6, 4), KERNEL)
     for at, step in enumerate((1, 2, 4, 6)):
         expected = channel_statistics(values[step], values[step - 1], axis)
-        np.testing.assert_allclose(log.values(KERNEL)[at], expected, rtol=0.023)
+        found = log.values(KERNEL)[at]
+        np.testing.assert_allclose(found[:MOVED], expected[:MOVED], rtol=0.023)
 
 
 def test_a_restored_session_goes_on_in_a_new_lineage(tmp_path):

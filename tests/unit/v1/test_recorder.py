@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet import v1
 from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.core.statistics import KEPT, TRAINABLE, channel_statistics
+from tb_pastnet.core.statistics import KEPT, MOVED, TRAINABLE, channel_statistics
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tests.masked_graphs import KERNEL, network, value_of
 from tests.recorded import read_lineages, read_one
@@ -58,7 +58,7 @@ def test_the_numbers_are_those_of_the_values(kind, control_flow, session, tmp_pa
         found = log.values(name)
         for at, step in enumerate((1, 3, 6, 9, 12)):
             expected = channel_statistics(values[step][name], values[step - 1][name], axis)
-            np.testing.assert_allclose(found[at], expected, rtol=0.023)
+            np.testing.assert_allclose(found[at][:MOVED], expected[:MOVED], rtol=0.023)
 
 
 def test_training_is_the_same_bit_for_bit(kind, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.core.statistics import channel_statistics
+from tb_pastnet.core.statistics import MOVED, channel_statistics
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.v1.graph.graph_variables import graph_variables
 from tb_pastnet.v1.graph.session import GraphSession
@@ -59,7 +59,7 @@ def test_statistics_are_those_of_the_definition(variable, control, request):
             for number, before in ((0, past), (1, VALUE)):
                 found = measured.compare(number, replace=number == 0)
                 expected = channel_statistics(value, before, axis)
-                np.testing.assert_allclose(found, expected, rtol=1e-6)
+                np.testing.assert_allclose(found[:MOVED], expected[:MOVED], rtol=1e-6)
         np.testing.assert_array_equal(measured.past(0)[0], VALUE)
 
 
