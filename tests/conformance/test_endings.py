@@ -9,7 +9,7 @@ import pytest
 import tb_pastnet as pastnet
 from tests.conformance.figures import compare
 from tests.conformance.room import Arrays
-from tests.conformance.story import moved, small
+from tests.conformance.story import moved, small, wide
 
 
 def train(room: Any, at: list[Arrays], steps: int) -> None:
@@ -78,3 +78,11 @@ def test_a_held_weight_that_moves_after_the_last_record_is_a_violation(begin: An
     run = ended(room)
     assert {(each.variable, each.first_step) for each in run.violations} == {("d7/kernel", 3)}
     assert len(run.violations) == 7
+
+
+def test_the_last_values_have_a_sketch(begin: Any) -> None:
+    at = [{"d65/kernel": wide()["d65/kernel"]}]
+    room = begin(at[0])
+    train(room, at, 67)  # the 64 first have one each, then each eighth
+    run = ended(room)
+    assert run.travel.steps[-3:].tolist() == [64, 65, 67]
