@@ -1,4 +1,4 @@
-"""Makes records: statistics of all weights, and what else is known at that step."""
+"""Makes records: statistics of all weights, and other facts of that step."""
 
 from __future__ import annotations
 
