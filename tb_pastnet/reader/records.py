@@ -377,7 +377,8 @@ class Layer(Records):
             ...     for step in range(1, 4):
             ...         weight[0, 0] += 2
             ...         recorder.record(step)
-            >>> pastnet.read(logdir).runs["."].layers["dense"].distance(1, 3).value
+            >>> layer = pastnet.read(logdir).runs["."].layers["dense"]
+            >>> round(layer.distance(1, 3).value, 3)
             4.0
         """
         other = self if other is None else other

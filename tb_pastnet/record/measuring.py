@@ -43,7 +43,8 @@ class Measuring:
         self._probe_reasons: dict[type[Exception], str] = {}
         self._widths = np.array([weight.axis.channels for weight in source.network.weights])
         self._standing = Standing(source, failures)
-        self._follows = FollowMeasures(source.network, failures)
+        self._follows = FollowMeasures(source.network, failures) if source.network.follows else None
+        self._has_sketches = bool(source.network.sketched)
         self.sketched = False
         # What has moved since the last record that was kept, if one since then wasn't.
         self._unkept: Moved | None = None
@@ -53,7 +54,8 @@ class Measuring:
         self._standing.begin()
         self._source.forget()
         self._unkept = None
-        self._follows.begin(step)
+        if self._follows is not None:
+            self._follows.begin(step)
 
     def measure(self, sequence: int, step: int, action: Action, sink: Sink, groups: int) -> Record:
         """Measures a record, and makes the current values the past if the same copy is due.
@@ -84,8 +86,10 @@ class Measuring:
             rate, of_groups = self._learning_rates(step, groups)
             past_step = step if action.past_step is None else action.past_step
             made = sequence, step, past_step, time.time(), rate, values, function
-            follows = self._follows.measure(step, self._schedule.start)
-            self.sketched = action.last or has_sketch(sequence)
+            follows = None
+            if self._follows is not None:
+                follows = self._follows.measure(step, self._schedule.start)
+            self.sketched = self._has_sketches and (action.last or has_sketch(sequence))
             sketches = self.sketches() if self.sketched else None
             record = Record(*made, sink.thinned, of_groups, follows, sketches)
             self._standing.hand(sink, record)

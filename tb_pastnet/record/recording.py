@@ -410,11 +410,12 @@ class Recording:
         if not self._begun or last is None or self._is_stepless:
             return
         step, end = self._schedule.end(self._newest)
-        if step <= MAX_STEP and self._source.has_changed(end.compare):
+        has_records = self._newest >= 0
+        if step <= MAX_STEP and has_records and self._source.has_changed(end.compare):
             self._record(self._sink, step, end)
         else:
             self._tell_violations(self._sink, last)
-            if self._newest >= 0 and not self._measuring.sketched:
+            if has_records and not self._measuring.sketched:
                 self._sink.sketches(self._newest, self._measuring.sketches())
                 self._measuring.sketched = True
             self._source.release()

@@ -169,11 +169,15 @@ class PartedSource(Source):
     def compare(self, number: int, *, replace: bool = False) -> Floats:
         """See `Source`."""
         copies = self._copies[number]
-        stacked = _joined([part.compare(replace=replace) for part in copies])
+        stacked = copies[0].compare(replace=replace)
+        prints = copies[0].prints
+        for part in copies[1:]:
+            stacked = np.concatenate([stacked, part.compare(replace=replace)], axis=1)
+            prints = np.concatenate([prints, part.prints])
         result = np.empty((len(STATISTICS), len(self._order)), stacked.dtype)
         result[:VALUE_ROWS] = stacked if self._in_order else stacked[:, self._order]
         result[VALUE_ROWS:] = 1  # masks are handled elsewhere
-        result[MOVED] = self._moved(_joined([part.prints for part in copies]))
+        result[MOVED] = self._moved(prints)
         return result
 
     def has_changed(self, number: int) -> bool:
@@ -219,10 +223,6 @@ class PartedSource(Source):
             return np.nan
         moved: npt.NDArray[Any] = before != prints
         return moved if self._in_order else moved[self._order]
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
 
 class ArraySource(PartedSource):

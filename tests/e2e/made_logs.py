@@ -147,7 +147,7 @@ class Made:
             free = statistics.copy()
             free[:2] = 0.1
             free[2:4] = 0.1 * self.size * np.linspace(1, 0.01, len(self.steps))[:, None]
-            free[4:] = np.array([1, 0, 1, 1])[:, None, None]
+            free[4:] = np.array([1, 0, 1, 1, 1])[:, None, None]
             values[f"{layer}/bias"] = quantize_statistics(free)
         if self.probe:
             probed.write(writer, *self._probe(self.outputs(kernels)))

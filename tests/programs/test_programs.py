@@ -32,9 +32,9 @@ def test_a_program_is_recorded(name: str, tmp_path: Path) -> None:
     watched = run(make, tmp_path / "log")
     lineage = watched.lineages[-1]
     # A model that its first batch builds is recorded from then on.
-    steps = watched.watch.steps[1 if watched.watch.weights[0] else 2 :]
+    *steps, end = watched.watch.steps[1 if watched.watch.weights[0] else 2 :]
     due = [step for step in steps if step % EVERY == 0 or step in (steps[0], steps[-1])]
-    assert lineage.record_steps() == due
+    assert lineage.record_steps() in (due, [*due, end])
     assert check_numbers(watched) > 10 * len(due)
     assert not lineage.violations
     recorded_run = pastnet.read(tmp_path / "log").runs["."]

@@ -54,6 +54,11 @@ class Watch(keras.callbacks.Callback):
         self.steps.append(self.steps[-1] + batch - self._begin + 1)
         self._keep()
 
+    def end(self) -> None:
+        """The weights after the training, which may have a record of their own."""
+        self.steps.append(self.steps[-1] + 1)
+        self._keep()
+
     def _keep(self) -> None:
         self.weights.append({id(w): keras.ops.convert_to_numpy(w) for w in self.model.weights})
 
@@ -88,6 +93,7 @@ def run(make: Callable[[], Program], logdir: Path) -> Watched:
     callback = PastNetCallback(logdir, every=EVERY, follows=recorded.follows)
     recorded.train([watch, callback])
     callback.close()
+    watch.end()
     ends = zip(plain.model.weights, recorded.model.weights, strict=True)
     for before, after in ends:
         np.testing.assert_array_equal(np.asarray(before), np.asarray(after), before.path)

@@ -22,7 +22,7 @@ OF_A_LOG = {
     "Overlap": "tb_pastnet.reader.mask_overlap",
     "Violation": "tb_pastnet.reader.violation_list",
     "Lineage": "tb_pastnet.reader.lineage_heads",
-    "Finding": "tb_pastnet.core.findings",
+    "Finding": "tb_pastnet.core.finding_kinds",
     "Account": "tb_pastnet.core.account",
     "Overhead": "tb_pastnet.format.overhead",
 }

@@ -138,12 +138,13 @@ def broken(*_: object, **__: object) -> None:
 def fail(rank: int, folder: Path) -> dict[str, Any]:
     """Rank 1 can't measure at step 4, nor rank 0 write at step 6."""
     training, compare = small(rank, folder / "failing"), ArraySource.compare
-    measure = training.recorder._measure
+    measuring = training.recorder._measuring
+    measure = measuring.measure
     for number in range(1, 9):
         if rank == 1 and number == 4:
             ArraySource.compare = broken
         if rank == 0:
-            training.recorder._measure = broken if number == 6 else measure
+            measuring.measure = broken if number == 6 else measure
         training.step(number)
         ArraySource.compare = compare
     training.recorder.flush()
