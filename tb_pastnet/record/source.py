@@ -222,7 +222,7 @@ class PartedSource(Source):
         if before is None:
             return np.nan
         moved: npt.NDArray[Any] = before != prints
-        return moved if self._in_order else moved[self._order]
+        return moved if self._in_order or moved.all() else moved[self._order]
 
 
 class ArraySource(PartedSource):

@@ -79,6 +79,7 @@ class Standing:
         self._patience = np.full(len(self._names), 2)
         self._handed: dict[int, str] = {}
         self._moved = np.zeros(len(self._names), bool)
+        self._all_moved = False
         self._records = 0
         self._doubts = np.zeros(len(self._names), np.int64)
 
@@ -88,8 +89,9 @@ class Standing:
         values, step = record.values, record.step
         still = stands_still(values, self._starts)
         self._records += 1
-        if values[CHANGED, 0] >= 0:  # there is a past
+        if not self._all_moved and values[CHANGED, 0] >= 0:  # there is a past
             self._moved |= ~still
+            self._all_moved = bool(self._moved.all())
         slow = self._barely_moves(values) & ~still
         if self._asked or still.any() or slow.any():
             free = self._trainable(values)
@@ -97,7 +99,7 @@ class Standing:
             # Without a past nothing is known.
             known = np.maximum.reduceat(values[CHANGED], self._starts) >= 0
             self._follow(sink, step, causes, known)
-        self._previous = step, values[NORM].copy()
+        self._previous = step, values[NORM]
 
     def _trainable(self, values: Floats) -> Flags:
         """The weights that an optimizer could train, and that are finite."""
@@ -217,7 +219,10 @@ def stands_still(values: Floats, starts: Ints) -> Flags:
         values: the statistics of a record, (statistics, channels).
         starts: the first channel of each weight.
     """
-    moved = (values[CHANGED] != 0) | (values[MOVED] == 1)  # without a past, it isn't known
+    changed = values[CHANGED] != 0  # without a past, it isn't known
+    if changed.all():  # most often
+        return np.zeros(len(starts), bool)
+    moved = changed | (values[MOVED] == 1)
     still: Flags = ~np.logical_or.reduceat(moved, starts)
     return still
 
