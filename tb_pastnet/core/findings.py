@@ -9,8 +9,8 @@ later, the sentence says when.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from tb_pastnet.core.channel_states import Lasting
@@ -304,8 +304,8 @@ def _following(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
             f"({counted(records, 'record')})"
         )
         numbers = {"weights": weights, "of": of, "records": records}
-        finding = _about_layers("follows", members, None, first, numbers, text, members[0][0].name)
-        yield replace(finding, cause=cause)
+        shown = members[0][0].name
+        yield _about_layers("follows", members, None, first, numbers, text, shown, cause)
 
 
 def _mask_changes(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -331,29 +331,29 @@ def _rate_jumps(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     jumps = [(run.name, jump) for run in runs for jump in run.changes.rates]
     if jumps:
         _, first = min(jumps, key=lambda entry: entry[1].step)
-        names, last = tuple(dict.fromkeys(run for run, _ in jumps)), max(j.step for _, j in jumps)
-        most = max(len(run.changes.rates) for run in runs)
         text = f"the learning rate jumped from {first.before:.3g} to {first.after:.3g}"
-        text += f" at step {first.step:,}"
-        if most > 1:
-            text += f", and {counted(most - 1, 'more time')} up to step {last:,}"
-        text = f"{_named(names, 'run')}: {text}" if several else f"T{text[1:]}"
-        numbers = {"times": most, "last_step": last}
-        yield _about_runs("learning_rate", names, numbers, text, first.step)
+        steps = [(run, jump.step) for run, jump in jumps]
+        yield _about_steps("learning_rate", steps, f"{text} at step {first.step:,}", several)
 
 
 def _resumed(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     each = [(run.name, resumed) for run in runs for resumed in run.changes.resumed]
     if each:
         _, first = min(each, key=lambda entry: entry[1].step)
-        names, last = tuple(dict.fromkeys(run for run, _ in each)), max(r.step for _, r in each)
-        most = max(len(run.changes.resumed) for run in runs)
         back = f" after step {first.last_before:,}" if first.last_before >= first.step else ""
-        text = f"resumed at step {first.step:,}{back}"
-        if most > 1:
-            text += f", and {counted(most - 1, 'more time')} up to step {last:,}"
-        text = f"{_named(names, 'run')}: {text}" if several else f"R{text[1:]}"
-        yield _about_runs("resumed", names, {"times": most, "last_step": last}, text, first.step)
+        steps = [(run, resumed.step) for run, resumed in each]
+        yield _about_steps("resumed", steps, f"resumed at step {first.step:,}{back}", several)
+
+
+def _about_steps(kind: str, steps: Sequence[tuple[str, int]], text: str, several: bool) -> Finding:
+    """What happened to runs at some steps: `text` is about the first of them."""
+    names, last = tuple(dict.fromkeys(run for run, _ in steps)), max(step for _, step in steps)
+    most = max(Counter(run for run, _ in steps).values())
+    if most > 1:
+        text += f", and {counted(most - 1, 'more time')} up to step {last:,}"
+    text = f"{_named(names, 'run')}: {text}" if several else f"{text[0].upper()}{text[1:]}"
+    numbers = {"times": most, "last_step": last}
+    return _about_runs(kind, names, numbers, text, min(step for _, step in steps))
 
 
 _Members = Sequence[tuple[RunFacts, LayerFacts]]

@@ -8,7 +8,7 @@ ignored; a missing measure is NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import json_payload, limits, planes, varint
 from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.json_payload import natural, text
+from tb_pastnet.format.json_payload import items, natural, numbers, text
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -104,11 +104,11 @@ class _Head:
     """The checked head of a message; raises ValueError, or as looking up does."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        self.measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
-        self.pairs = tuple(_pair(entry) for entry in _items(data["pairs"], limits.MAX_PLACES))
-        self.sequence = _numbers(data["sequence"], natural)
-        self.steps = _numbers(data["steps"], natural)
-        self.past_steps = _numbers(data["past_steps"], natural)
+        self.measures = [text(name) for name in items(data["measures"], limits.MAX_INPUTS)]
+        self.pairs = tuple(_pair(entry) for entry in items(data["pairs"], limits.MAX_PLACES))
+        self.sequence = numbers(data["sequence"], natural)
+        self.steps = numbers(data["steps"], natural)
+        self.past_steps = numbers(data["past_steps"], natural)
         if len({pair.target for pair in self.pairs}) < len(self.pairs):
             raise ValueError("a target is there twice")
         if not len(self.sequence) == len(self.steps) == len(self.past_steps):
@@ -132,13 +132,3 @@ def _pair(data: Mapping[str, Any]) -> FollowPair:
         channels,
         None if unequal is None else natural(unequal, channels),
     )
-
-
-def _numbers(value: Any, read: Callable[[Any], int]) -> Integers:
-    return np.array([read(number) for number in _items(value, limits.MAX_RECORDS)], np.int64)
-
-
-def _items(value: Any, most: int) -> list[Any]:
-    if not isinstance(value, list) or len(value) > most:
-        raise ValueError(f"a list of at most {most} is missing")
-    return value

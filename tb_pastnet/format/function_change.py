@@ -8,7 +8,7 @@ ignored; a missing measure is NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import json_payload, limits, planes, varint
 from tb_pastnet.format.envelope import Kind, seal, unseal
-from tb_pastnet.format.json_payload import natural, shape, text
+from tb_pastnet.format.json_payload import items, natural, numbers, shape, text
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -118,12 +118,12 @@ def decode_function_change(message: bytes, *, tag: str, step: int, lineage: int)
     reader = varint.Reader(unseal(message, Kind.FUNCTION, tag=tag, step=step, lineage=lineage))
     data = json_payload.unpack(reader.take(reader.number(limits.MAX_MESSAGE)))
     with json_payload.expecting("a complete probe"):
-        measures = [text(name) for name in _items(data["measures"], limits.MAX_INPUTS)]
+        measures = [text(name) for name in items(data["measures"], limits.MAX_INPUTS)]
         inputs, places = _inputs_and_places(data)
         if len(set(measures)) < len(measures):
             raise ValueError("a measure is there twice")
-        sequence = _numbers(data["sequence"], natural)
-        steps, past_steps = (_numbers(data[key], _step) for key in ("steps", "past_steps"))
+        sequence = numbers(data["sequence"], natural)
+        steps, past_steps = (numbers(data[key], _step) for key in ("steps", "past_steps"))
     sizes = len(measures), len(steps), len(places)
     count = math.prod(sizes)
     if not 0 < count <= limits.MAX_VALUES:
@@ -155,21 +155,11 @@ def _compared(inputs: Sequence[Input], places: Sequence[Place]) -> dict[str, Any
 
 
 def _inputs_and_places(data: Mapping[str, Any]) -> tuple[tuple[Input, ...], tuple[Place, ...]]:
-    inputs = tuple(_input(entry) for entry in _items(data["inputs"], limits.MAX_INPUTS))
-    places = tuple(_place(entry) for entry in _items(data["places"], limits.MAX_PLACES))
+    inputs = tuple(_input(entry) for entry in items(data["inputs"], limits.MAX_INPUTS))
+    places = tuple(_place(entry) for entry in items(data["places"], limits.MAX_PLACES))
     if _twice(places):
         raise ValueError("a place is there twice")
     return inputs, places
-
-
-def _numbers(value: Any, read: Callable[[Any], int]) -> Integers:
-    return np.array([read(number) for number in _items(value, limits.MAX_RECORDS)], np.int64)
-
-
-def _items(value: Any, most: int) -> list[Any]:
-    if not isinstance(value, list) or len(value) > most:
-        raise ValueError(f"a list of at most {most} is missing")
-    return value
 
 
 def _step(value: Any) -> int:

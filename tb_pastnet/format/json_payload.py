@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.errors import DamagedRecord, InvalidArgument
 from tb_pastnet.format import limits, planes, varint
@@ -109,3 +112,15 @@ def shape(value: Any) -> tuple[int, ...]:
     dimensions = tuple(natural(size, limits.MAX_WEIGHTS) for size in value)
     natural(math.prod(dimensions), limits.MAX_WEIGHTS)
     return dimensions
+
+
+def items(value: Any, most: int) -> list[Any]:
+    """Checks a list; raises ValueError if it isn't one, or has more than `most` elements."""
+    if not isinstance(value, list) or len(value) > most:
+        raise ValueError(f"a list of at most {most} is missing")
+    return value
+
+
+def numbers(value: Any, read: Callable[[Any], int]) -> npt.NDArray[np.int64]:
+    """Checks a list of one number for each record, each by a function that raises ValueError."""
+    return np.array([read(number) for number in items(value, limits.MAX_RECORDS)], np.int64)
