@@ -63,11 +63,7 @@ const IMPORT = "import tb_pastnet as pastnet";
 /** What records a training, by what trains. */
 const LINES = {
   PyTorch: [IMPORT, 'recorder = pastnet.watch(model, "runs/a", optimizer, every=10)', "...  # your training loop"],
-  Keras: [
-    IMPORT,
-    'callback = pastnet.PastNetCallback("runs/a", every=10)',
-    "model.fit(x, y, callbacks=[callback])",
-  ],
+  Keras: [IMPORT, 'callback = pastnet.PastNetCallback("runs/a", every=10)', "model.fit(x, y, callbacks=[callback])"],
   JAX: [
     IMPORT,
     'recorder = pastnet.jax.Recorder("runs/a", params, every=10)',
