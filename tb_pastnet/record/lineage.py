@@ -176,7 +176,7 @@ class Lineage:
         batch = Batch(spans, run.lineage, probe=probe, sketched=numbers)
         totals = schedule.timer.totals
         parts = self._segments, batch, describe, totals, sink.deferred
-        sink.begin(LineageWriter(*parts))
+        sink.begin(LineageWriter(*parts, tracker.accounts[-1]))
         # One that resumes has the origin of those before it.
         _WRITING[run] = weakref.ref(sink), "" if resumed else template.origin
 

@@ -16,7 +16,7 @@ from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
-from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.mask_tracker import Flags, MaskTracker
 from tb_pastnet.record.measuring import Measuring
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, metered
 from tb_pastnet.record.scalars import LogFunction, Scalars
@@ -346,6 +346,8 @@ class Recording:
         self._lineage.lock.take()
         if action.note:
             self._failures.add(action.note)
+        self._tracker.make()
+        self._measuring.moved = None
         try:
             sequence = sink.reserve()
             # Before the record in which they are in force, which would be wrong without them.
@@ -364,7 +366,7 @@ class Recording:
             else:
                 self._failures.add("Could not keep up with the records: the queue was full")
         finally:
-            self._tell_violations(sink, step)
+            self._tell_violations(sink, step, self._measuring.moved)
             self._source.release()
             self._schedule.finished()
         if self._scalars is not None:
@@ -374,6 +376,7 @@ class Recording:
     def _thin(self, sink: Sink, step: int) -> None:
         """Leaves out a record beyond the budget, but neither masks nor violations."""
         sink.thin()
+        self._tracker.make()
         try:
             self._tell_masks(sink, step, due=True)
         finally:
@@ -391,9 +394,11 @@ class Recording:
         self._timer.turn(MASKS)
         self._tracker.observe(quick=quick)
 
-    def _tell_violations(self, sink: Sink, step: int) -> None:
+    def _tell_violations(
+        self, sink: Sink, step: int, moved: Flags | None = None, *, due: bool = True
+    ) -> None:
         self._timer.turn(MASKS)
-        violations = self._tracker.hand_violations(sink, step)
+        violations = self._tracker.hand_violations(sink, step, moved, due=due)
         if violations:
             self.alerts.tell(violations)
 
@@ -414,7 +419,7 @@ class Recording:
         if step <= MAX_STEP and has_records and self._source.has_changed(end.compare):
             self._record(self._sink, step, end)
         else:
-            self._tell_violations(self._sink, last)
+            self._tell_violations(self._sink, last, due=False)
             if has_records and not self._measuring.sketched:
                 self._sink.sketches(self._newest, self._measuring.sketches())
                 self._measuring.sketched = True
