@@ -134,6 +134,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         channels_of[finding.kind] += finding.channels or 0
     return {
         "name": run.name,
+        "verified": run.verified.as_json(),
         "source": run.source,
         "past": run.past,
         "every": run.every,
@@ -209,6 +210,7 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
     if "problem" in run:
         yield run["problem"]
         return
+    yield run["verified"]["text"]
     span = f", steps {run['first_step']} to {run['last_step']}" if run["records"] else ""
     ended = "ended normally" if run["closed"] else "did not end normally, or is still running"
     writers = f"{counted(run['lineages'], 'writer')}; {ended}"

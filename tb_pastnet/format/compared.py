@@ -37,14 +37,14 @@ def decode_compared(message: bytes, *, tag: str, step: int, lineage: int) -> Com
     outer = varint.Reader(payload)
     size = outer.number(min(limits.MAX_COMPARED, COMPARED_BYTES.most(outer.left)))
     reader = varint.Reader(planes.inflate(outer.take(outer.left), size))
-    counts = [reader.number(limits.MAX_STEP) for _ in range(3)]
-    ends = _step(reader), _step(reader)
+    records, failed, known = (reader.number(limits.MAX_STEP) for _ in range(3))
+    first, last = _step(reader), _step(reader)
     moved = _read_by_number(reader)
     computed = frozenset(_read_numbers(reader, _count(reader)))
     pruned = _read_by_number(reader)
     held = {number: _read_held(reader) for number in _read_numbers(reader, _count(reader))}
     # A later version may add to it.
-    return Compared(*counts, *ends, moved, computed, pruned, held)
+    return Compared(records, failed, known, first, last, moved, computed, pruned, held)
 
 
 def _check(compared: Compared) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.verified import ComparedLineage, RecordedWeight, Verified, verified
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.fitting import MOST_MASKED
 from tb_pastnet.format.tags import MASKS
@@ -41,6 +42,12 @@ class MaskTracker:
     ) -> None:
         self._weights = tuple(weights)
         self._layers = {weight.name: weight.layer for weight in weights}
+        self._recorded = [
+            RecordedWeight(
+                each.name, each.layer, each.axis.channels * each.axis.elements, each.statistic
+            )
+            for each in weights
+        ]
         self._store = store
         self._audit = audit
         # A fingerprint of the values at the beginning; that of the masks has precedence.
@@ -115,6 +122,20 @@ class MaskTracker:
     def flags_changed(self) -> bool:
         """Whether something may be held that wasn't at the last look, or the reverse."""
         return self._audit is not None and self._audit.changed
+
+    @property
+    def lineages(self) -> list[ComparedLineage]:
+        """What was compared so far, lineage by lineage."""
+        compared = [(account.snapshot(), account.steps) for account in self.accounts]
+        return [
+            ComparedLineage(self._recorded, each, each.first_step, steps, self.audited)
+            for each, steps in compared
+        ]
+
+    @property
+    def verified(self) -> Verified:
+        """What these comparisons prove."""
+        return verified(self.lineages)
 
     @property
     def violations(self) -> int:

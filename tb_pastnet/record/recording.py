@@ -121,7 +121,8 @@ class Recording:
             steps, every = self._timer.totals.steps, self._schedule.every
             return nothing_recorded(home, steps, every, self._stepless_calls)
         cost = self.overhead
-        return summary_line(home, self.records, tracker.violations, tracker.sparsity, cost)
+        proven = str(tracker.verified)
+        return summary_line(home, self.records, proven, tracker.violations, tracker.sparsity, cost)
 
     @property
     def last_step(self) -> int | None:

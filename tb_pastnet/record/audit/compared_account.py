@@ -6,6 +6,7 @@ what it reads is replaced as a whole, never changed in place.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -45,6 +46,7 @@ class ComparedAccount:
 
     Attributes:
         version: changes with what is held, and with what of it has changed.
+        steps: those of the records that were looked at.
     """
 
     def __init__(self, weights: Sequence[Weight]) -> None:
@@ -63,6 +65,7 @@ class ComparedAccount:
         self._making = False
         self._later: dict[int, int] = {}
         self.version = 0
+        self.steps = array("q")
 
     def make(self) -> None:
         """A record is made from now on, until `compared` or `failed`."""
@@ -113,6 +116,7 @@ class ComparedAccount:
         self._fresh.clear()
         self._last_step = step
         self._records += 1
+        self.steps.append(step)
         self._made()
 
     def failed(self) -> None:

@@ -294,8 +294,8 @@ class Audit:
         for weight, free in zip(self._source.weights, trainable, strict=True):
             own = None if masks is None else masks.storage_of(weight.variable)
             if own is None and free:
-                if self._held.pop(weight.name, None) is not None and self._account is not None:
-                    self._account.hold(weight.name, 0)
+                if self._held.pop(weight.name, None) is not None:
+                    self._report(weight.name, 0)
                 self._violations.close(weight.name)
                 continue
             if weight.name not in self._held:
@@ -303,14 +303,17 @@ class Audit:
             held = self._held[weight.name]
             if held.follow(own, flagged=not free):
                 begun.append(held)
-                if self._account is not None:
-                    self._account.hold(weight.name, held.count())
+                self._report(weight.name, held.count())
         self._source.follow_statistics(self._held)
         if begun:
             self._source.causes.begin(begun)
         if first:
             # As of now: while nothing was held, no check has looked.
             self._source.causes.remember(self._held.values())
+
+    def _report(self, name: str, values: int) -> None:
+        if self._account is not None:
+            self._account.hold(name, values)
 
     def _note_bypass(self, held: Sequence[Held]) -> None:
         for name in self._source.causes.newly_bypassed(held):

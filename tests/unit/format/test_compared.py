@@ -22,7 +22,7 @@ def many(count: int) -> Compared:
     """A whole network, held from the first record on."""
     span = HeldSpan(1, 999, 999, 999 * 64, True)
     held = {n: HeldValues(64, "value", (span,)) for n in range(0, 2 * count, 2)}
-    return Compared(999, 0, 999, 1, 999, {n: 1 for n in range(1, 2 * count, 2)}, held=held)
+    return Compared(999, 0, 999, 1, 999, dict.fromkeys(range(1, 2 * count, 2), 1), held=held)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 64, 5_000])

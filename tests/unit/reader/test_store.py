@@ -8,8 +8,8 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import (
     DESCRIPTIONS,
-    TAG_DESCRIPTION,
     TAG_COMPARED,
+    TAG_DESCRIPTION,
     TAG_OVERHEAD,
     TAG_TIMELINE,
     channels_tag,
