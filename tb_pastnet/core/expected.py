@@ -140,7 +140,12 @@ class LogNames:
 
     def all(self, pattern: str) -> list[str]:
         """The names that a pattern means; raises UnknownName if there are none."""
-        return [name for each in self._names.all(_alike(pattern)) for name in self._own[each]]
+        alike = _alike(pattern)
+        try:
+            found = self._names.all(alike)
+        except UnknownName as error:
+            raise UnknownName(str(error).replace(repr(alike), repr(pattern))) from None
+        return [name for each in found for name in self._own[each]]
 
 
 def _alike(name: str) -> str:
