@@ -22,6 +22,7 @@ COMMANDS = ("check", "report", "verify", "export")
 
 FAILURES = (
     "violations",
+    "contradictions",
     "statistics",
     "stalled",
     "unreadable",

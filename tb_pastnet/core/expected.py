@@ -20,6 +20,7 @@ HOLDS, FAILS, NO_ANSWER, OPEN = "holds", "fails", "no answer", "open"
 """Of an expectation: it holds, or doesn't; nothing proves it; or that shows only at the end."""
 
 _ANY = "any:"
+_LONGEST = 1000
 _SPARSITY = re.compile(r"(?P<before>.*?)\s*>=\s*(?P<least>[0-9.]+)")
 
 
@@ -37,6 +38,12 @@ class Expectation(NamedTuple):
     pattern: str
     least: float = 0.0
     one: bool = False
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The pattern, and the words for it in `expect=`."""
+        words = f"{SPARSITY} >= {self.least!r}" if self.kind == SPARSITY else self.kind
+        return f"{_ANY * self.one}{self.pattern}", words
 
     @property
     def text(self) -> str:
@@ -82,7 +89,7 @@ def declared(expect: Mapping[str, str] | None) -> tuple[Expectation, ...]:
 
 
 def _declared(pattern: object, words: object) -> Expectation:
-    if isinstance(pattern, str) and isinstance(words, str):
+    if isinstance(pattern, str) and isinstance(words, str) and 0 < len(pattern) <= _LONGEST:
         if words.strip() == FROZEN:
             return Expectation(FROZEN, pattern)
         if words.strip() == TRAINS:
@@ -152,11 +159,22 @@ def _alike(name: str) -> str:
     return name.replace(".", "/")
 
 
-def check_names(expectations: Sequence[Expectation], names: Iterable[str]) -> None:
-    """Raises UnknownName if one matches none of the names of recorded weights."""
+def check_declared(expectations: Sequence[Expectation], names: Iterable[str]) -> None:
+    """Checks expectations about recorded weights of these names.
+
+    Raises UnknownName if one matches none of them, and InvalidArgument if a weight should both be
+    frozen and train.
+    """
     known = LogNames(names)
+    matched: dict[str, set[str]] = {}
     for each in expectations:
-        known.all(each.pattern)
+        matched.setdefault(each.kind, set()).update(known.all(each.pattern))
+    both = matched.get(FROZEN, set()) & matched.get(TRAINS, set())
+    if both:
+        raise InvalidArgument(
+            f"Could not read expect=: expected each weight to be frozen or to train, got both for "
+            f"{named(sorted(both), 'weight')}. Write patterns that don't overlap."
+        )
 
 
 def evaluate(
@@ -343,7 +361,7 @@ def _why_not_frozen(evidence: _Evidence, name: str) -> tuple[str, int] | None:
     first = _first_gap(places, whole)
     seen = evidence.seen([name])
     if not spans:
-        return f"not held at any of {seen}", first
+        return f"held at 0 of {seen}", first
     if not whole:
         return f"only some of its values were held, at {_times(spans)}; looked at {seen}", first
     text = f"held at {held:,} of {seen}: {', '.join(_span(span) for span in whole[:3])}"

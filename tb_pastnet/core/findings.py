@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tb_pastnet.core.channel_states import Lasting
 from tb_pastnet.core.counted import counted, named
+from tb_pastnet.core.expected import Outcome
 from tb_pastnet.core.finding_kinds import (
     KINDS,
     Finding,
@@ -42,6 +43,7 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
     several = len(runs) > 1
     listed = [
         *_violations(runs, several),
+        *_contradictions(runs, several),
         *_statistics(runs, several),
         *_unread(runs, several),
         *_lost(runs, several),
@@ -83,6 +85,33 @@ def _violations(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         yield Finding(
             "violations", cause, names, layers, channels, since, {"last_step": until}, text,
             "layer", first_run.name, first.layer, first.channel,
+        )  # fmt: skip
+
+
+def _contradictions(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    kinds: dict[str, list[tuple[RunFacts, Outcome]]] = {}
+    for run in runs:
+        for outcome in run.contradicted:
+            kinds.setdefault(outcome.expectation.kind, []).append((run, outcome))
+    for kind, group in kinds.items():
+        names = tuple(dict.fromkeys(run.name for run, _ in group))
+        weights = {weight for _, outcome in group for weight in outcome.weights}
+        layers = tuple(
+            dict.fromkeys(
+                layer.id
+                for run, _ in group
+                for layer in run.layers
+                if not weights.isdisjoint(layer.variables)
+            )
+        )
+        steps = [outcome.first_step for _, outcome in group if outcome.first_step is not None]
+        text = f"Expected {group[0][1].text}"
+        text += f", and {len(group) - 1:,} more" if len(group) > 1 else ""
+        text = f"{named(names, 'run')}: {text}" if several else text
+        only = layers[0] if len(layers) == 1 else None
+        yield Finding(
+            "contradictions", kind, names, layers, None, min(steps, default=None),
+            {"weights": len(weights)}, text, "layer" if only else "network", names[0], only,
         )  # fmt: skip
 
 

@@ -70,12 +70,14 @@ class Description:
     # with a probe, it was evaluated at the records whose number is a multiple of this
     probe_every: int = 1
     groups: tuple[str, ...] = ()  # names of the groups of weights that have their own learning rate
+    # what should happen: patterns of names with the words for each, as in `expect=`
+    expect: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> int:
         """How many layers, variables and others it names."""
         layers = len(self.layers) + sum(len(layer.variables) for layer in self.layers)
-        rest = len(self.skipped) + len(self.groups) + len(self.versions)
+        rest = len(self.skipped) + len(self.groups) + len(self.versions) + len(self.expect)
         return layers + len(self.variables) + rest
 
 
@@ -138,6 +140,7 @@ def _description(data: Mapping[str, Any]) -> Description:
         audited=data.get("audited") is True,
         probe_every=max(1, natural(data.get("probe_every", 1))),
         groups=tuple(text(name) for name in data.get("groups", ())),
+        expect=tuple((text(name), text(words)) for name, words in data.get("expect", ())),
     )
 
 

@@ -16,6 +16,7 @@ from tb_pastnet.jax.state_causes import StateCauses
 from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate
+from tb_pastnet.record.expectations import Expect
 from tb_pastnet.record.failures import noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.overhead_timer import OUTSIDE
@@ -109,6 +110,7 @@ class Recorder(ArrayRecorder):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[str] = (),
+        expect: Expect = None,
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
@@ -128,6 +130,7 @@ class Recorder(ArrayRecorder):
                 audit=audit,
                 on_violation=on_violation,
                 log=log,
+                expect=expect,
                 exit_timeout=exit_timeout,
             )
         self._tree.training = schedule.timer.part(OUTSIDE)

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.expected import declared
 from tb_pastnet.errors import PastNetError
 from tb_pastnet.keras.model.walk import is_ready
 from tb_pastnet.keras.model.weights import AxisOverrides
@@ -17,6 +18,7 @@ from tb_pastnet.keras.types import Probed, RateSource
 from tb_pastnet.keras.variable_recorder import VariableRecorder
 from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
+from tb_pastnet.record.expectations import Expect
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
@@ -87,6 +89,7 @@ class PastNetCallback(CountingCallback):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
+        expect: Expect = None,
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
@@ -95,6 +98,7 @@ class PastNetCallback(CountingCallback):
         schedule.check(every, past, budget, probe_every)
         alerts.check(on_violation)
         scalars.check(log)
+        declared(expect)
         check_exit_timeout(exit_timeout)
         self.recorder: Recording | None = None
         self._settings = {
@@ -110,6 +114,7 @@ class PastNetCallback(CountingCallback):
             "budget": budget,
             "on_violation": on_violation,
             "follows": follows,
+            "expect": expect,
             "log": log,
             "exit_timeout": exit_timeout,
         }

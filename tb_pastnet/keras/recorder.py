@@ -20,6 +20,7 @@ from tb_pastnet.keras.probe.probe import Probe
 from tb_pastnet.keras.types import Model, Probed, RateSource
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.expectations import Expect
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -120,6 +121,7 @@ class Recorder(Recording):
         on_violation: Wish = LOG,
         probe_every: int = 1,
         follows: Iterable[Any] = (),
+        expect: Expect = None,
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
@@ -144,4 +146,4 @@ class Recorder(Recording):
         start = recorded.origin()
         tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)
         told = compared, on_violation, log, exit_timeout
-        super().__init__(logdir, source, schedule, tracker, failures, *told)
+        super().__init__(logdir, source, schedule, tracker, failures, *told, expect=expect)

@@ -19,6 +19,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
 from tb_pastnet.record.device_array import tensor_values
+from tb_pastnet.record.expectations import Expect
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.scalars import LogFunction
@@ -107,6 +108,7 @@ class Recorder(ArrayRecorder):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[str] = (),
+        expect: Expect = None,
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
@@ -121,6 +123,7 @@ class Recorder(ArrayRecorder):
             audit=audit,
             on_violation=on_violation,
             log=log,
+            expect=expect,
             exit_timeout=exit_timeout,
         )
 

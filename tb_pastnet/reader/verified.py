@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tb_pastnet.core.expected import FAILS, FROZEN, NO_ANSWER, Expectation, Outcome, evaluate
+from tb_pastnet.core.expected import (
+    FAILS,
+    FROZEN,
+    NO_ANSWER,
+    Expectation,
+    Outcome,
+    declared,
+    evaluate,
+)
 from tb_pastnet.core.verified import ComparedLineage, RecordedWeight, Verified, verified
 from tb_pastnet.core.violation import CAUSES
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
@@ -51,10 +60,29 @@ def outcomes_of(
 ) -> list[Outcome]:
     """Whether expectations hold in a run; while it is live, or can't be read, nothing does."""
     run = reader.run
+    expectations = expectations or declared_in(run)
     if problem := unverifiable(run):
         return [Outcome(each, NO_ANSWER, f"{each.text}: {problem}") for each in expectations]
     found = evaluate(expectations, compared_in(run), at_end=at_end)
     return [_with_causes(reader, each) for each in found]
+
+
+def declared_in(run: CatalogRun) -> tuple[Expectation, ...]:
+    """What the newest writer of a run declared with `expect=`."""
+    described = [head.description for head in run.lineages if head.description is not None]
+    try:
+        return declared(dict(described[-1].expect)) if described else ()
+    except InvalidArgument:  # words of a later version
+        return ()
+
+
+def contradictions_in(run: CatalogRun) -> list[Outcome]:
+    """What contradicts `expect=` so far."""
+    expectations = declared_in(run)
+    if not expectations:
+        return []
+    found = evaluate(expectations, compared_in(run), ended=run.closed)
+    return [each for each in found if each.result == FAILS]
 
 
 def unverifiable(run: CatalogRun) -> str:

@@ -63,6 +63,7 @@ class Recorded(NamedTuple):
     failures: Failures
     probe: Probing | None
     exit_timeout: float
+    expect: tuple[tuple[str, str], ...] = ()
 
 
 class Lineage:
@@ -141,7 +142,7 @@ class Lineage:
 
     def begin(self, sink: Sink, *, resumed: bool) -> None:
         """Lets a sink write it; `resumed` has the origin of the lineage before it, if any."""
-        source, schedule, tracker, failures, probe, _ = self._recorded
+        source, schedule, tracker, failures, probe = self._recorded[:5]
         self.groups = source.rate_groups()
         if len(self.groups) > MAX_GROUPS:
             failures.add(
@@ -203,6 +204,7 @@ class Lineage:
             audited=tracker.audited,
             probe_every=schedule.probe_every,
             groups=group_names(self.groups),
+            expect=self._recorded.expect,
         )
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
 from tb_pastnet.record.call_guard import CallGuard, guarded
+from tb_pastnet.record.expectations import Expect, Expectations
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
@@ -63,6 +64,7 @@ class Recording:
         on_violation: Wish = LOG,
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
+        expect: Expect = None,
     ) -> None:
         logdir = check_logdir(logdir)
         self._source = source
@@ -78,6 +80,7 @@ class Recording:
                 "for the process that writes the log: use 'log', and stop them together."
             )
         self.alerts = Alerts(on_violation, failures)
+        self._expected = Expectations(expect, source.network.weights, tracker)
         check_log(log)
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
@@ -93,7 +96,8 @@ class Recording:
         if self._writes:
             timeout = check_exit_timeout(exit_timeout)
             self._measuring.begin(schedule.last)
-            recorded = Recorded(source, schedule, tracker, failures, probe, timeout)
+            made = source, schedule, tracker, failures, probe, timeout
+            recorded = Recorded(*made, self._expected.words)
             self._lineage = Lineage.first(logdir, recorded)
             self._sink = Sink(failures, self._lineage.exit_seconds)
             weakref.finalize(self, self._sink.end, float("inf")).atexit = False
@@ -121,7 +125,7 @@ class Recording:
             steps, every = self._timer.totals.steps, self._schedule.every
             return nothing_recorded(home, steps, every, self._stepless_calls)
         cost = self.overhead
-        proven = str(tracker.verified)
+        proven = "; ".join(filter(None, [str(tracker.verified), self._expected.summary]))
         return summary_line(home, self.records, proven, tracker.violations, tracker.sparsity, cost)
 
     @property
@@ -269,6 +273,8 @@ class Recording:
     def _tell_rest(self, *, closed: bool) -> None:
         if closed:
             self._look_last()
+            if self._newest >= 0:
+                self._tell_contradictions(ended=True)
         self._tell_late()
         if closed:
             self._timer.rest()
@@ -402,6 +408,13 @@ class Recording:
         violations = self._tracker.hand_violations(sink, step, moved, due=due)
         if violations:
             self.alerts.tell(violations)
+        if due and self._expected.all:
+            self._tell_contradictions()
+
+    @noted("Could not check what is expected")
+    def _tell_contradictions(self, *, ended: bool = False) -> None:
+        if contradicted := self._expected.check(ended=ended):
+            self.alerts.contradict(contradicted)
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
         self._timer.turn(MASKS)

@@ -12,6 +12,7 @@ import torch
 from tb_pastnet.core import arguments
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.expectations import Expect
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -127,6 +128,7 @@ class Recorder(Recording):
         budget: float | None = None,
         on_violation: Wish = LOG,
         follows: Iterable[Any] = (),
+        expect: Expect = None,
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
@@ -159,7 +161,7 @@ class Recorder(Recording):
         masked = PrunedMasks(recorded.weights, declared)
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         wishes = None, on_violation, log, exit_timeout
-        super().__init__(logdir, source, schedule, tracker, failures, *wishes)
+        super().__init__(logdir, source, schedule, tracker, failures, *wishes, expect=expect)
         self._steps.timer = schedule.timer
         self._steps.listen(before=self._see_before)
         self._between = BetweenCalls(recorded.weights, self._steps)

@@ -12,12 +12,14 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.checks import check_rate
+from tb_pastnet.core.expected import declared
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import called_functions, needed
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.types import RateSource
 from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.expectations import Expect
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.log_arguments import check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
@@ -98,6 +100,7 @@ class Recorder(Recording):
         audit: bool = True,
         graph: tf.Graph | None = None,
         budget: float | None = None,
+        expect: Expect = None,
     ) -> None:
         failures, schedule = Failures(), Schedule(every, past, None, budget)
         if not isinstance(masks, Masks | None):
@@ -115,7 +118,7 @@ class Recorder(Recording):
         tracker = MaskTracker(network.weights, lambda: state, audited, self._origin, failures)
         rate = rate_in(self._site, learning_rate)
         source = KerasSource(network, rate, schedule.copies, self._site)
-        super().__init__(logdir, source, schedule, tracker, failures)
+        super().__init__(logdir, source, schedule, tracker, failures, expect=expect)
 
     @metered("Could not make a record")
     def record(self, step: int, session: tf.Session | None = None) -> None:
@@ -248,12 +251,14 @@ class RecorderHook(tf.train.SessionRunHook):
         masks: Masks | None = None,
         audit: bool = True,
         budget: float | None = None,
+        expect: Expect = None,
     ) -> None:
         check_logdir(logdir)
         check_schedule(every, past, budget)
+        declared(expect)
         self.recorder: Recorder | None = None
         given = logdir, variables, every, past, channel_axis, learning_rate, masks, audit
-        self._make = partial(Recorder, *given, budget=budget)
+        self._make = partial(Recorder, *given, budget=budget, expect=expect)
         self._step: Any = None
         self._failures = Failures()
 

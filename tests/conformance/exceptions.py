@@ -61,6 +61,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ),
     **_each(
         "what_follows_moves_on_purpose a_function_is_called_with_new_violations "
+        "a_function_is_called_with_contradictions "
         "the_share_that_a_target_covers_is_that_of_numpy a_target_that_never_moves_is_a_finding "
         "a_target_that_is_its_own_source_is_refused",
         (TF1,),

@@ -22,6 +22,7 @@ SHAPES = {
     "head/kernel": (4, 2), "head/bias": (2,),
 }  # fmt: skip
 FROZEN, FREE = dict.fromkeys(BASE, False), dict.fromkeys(BASE, True)
+DECLARED = {"base.*": "frozen", "head.*": "trains"}
 ASKED = ["--frozen", "base.*", "--trains", "head.*"]
 
 
@@ -236,11 +237,11 @@ CASES = {
     ),
     "forgotten freeze": Case(
         one(frozen={}), ASKED, 1,
-        ("base/a/kernel, base/a/bias and base/b/kernel: not held at any of 20 records",),
+        ("base/a/kernel, base/a/bias and base/b/kernel: held at 0 of 20 records",),
     ),
     "one forgotten": Case(
         one(frozen={"base/a/*": False}), ASKED, 1,
-        ("frozen base.*: base/b/kernel: not held at any of 20 records from step 1 to 20",),
+        ("frozen base.*: base/b/kernel: held at 0 of 20 records from step 1 to 20",),
     ),
     "frozen late": Case(
         told(late, frozen={}), ASKED, 1,
@@ -354,7 +355,7 @@ CASES = {
         ("10 records from step 11 to 20",),
     ),
     "unfrozen at the end": Case(
-        told(unfrozen), [*frozen("base.b.*"), "--at-end"], 1, ("not held at any of 10 records",)
+        told(unfrozen), [*frozen("base.b.*"), "--at-end"], 1, ("held at 0 of 10 records",)
     ),
     "trained before the end": Case(
         told(lambda run: run.train(10).go_back(10).train(10, "head/bias")),
@@ -373,6 +374,17 @@ CASES = {
         one(), ["--frozen", "*", "--trains", "head.kernel"], 2,
         ("head/kernel: expected to be frozen and to train",),
     ),
+    "declared": Case(one(expect=DECLARED), [], 0, ("frozen base.*", "trains head.*")),
+    "declared, and contradicted": Case(
+        one(frozen={}, expect=DECLARED), [], 1, ("frozen base.*: base/a/kernel",)
+    ),
+    "declared, but other things are asked": Case(
+        one(frozen={}, expect=DECLARED), ["--trains", "head.*"], 0
+    ),
+    "declared, and not compared": Case(
+        one(expect=DECLARED, audit=False), [], 2, ("nothing was compared",)
+    ),
+    "declared in one run": Case(several(one(expect=DECLARED), one()), [], 2, ("expect=",)),
     "thinned": Case(
         told(lambda run: run.train(3000)), ASKED, 0, ("3,000 records from step 1 to 3,000",)
     ),

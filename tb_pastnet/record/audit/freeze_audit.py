@@ -295,7 +295,7 @@ class Audit:
             own = None if masks is None else masks.storage_of(weight.variable)
             if own is None and free:
                 if self._held.pop(weight.name, None) is not None:
-                    self._report(weight.name, 0)
+                    self._report(weight.name, None)
                 self._violations.close(weight.name)
                 continue
             if weight.name not in self._held:
@@ -303,7 +303,7 @@ class Audit:
             held = self._held[weight.name]
             if held.follow(own, flagged=not free):
                 begun.append(held)
-                self._report(weight.name, held.count())
+                self._report(weight.name, held)
         self._source.follow_statistics(self._held)
         if begun:
             self._source.causes.begin(begun)
@@ -311,9 +311,9 @@ class Audit:
             # As of now: while nothing was held, no check has looked.
             self._source.causes.remember(self._held.values())
 
-    def _report(self, name: str, values: int) -> None:
+    def _report(self, name: str, held: Held | None) -> None:
         if self._account is not None:
-            self._account.hold(name, values)
+            self._account.hold(name, 0 if held is None else held.count())
 
     def _note_bypass(self, held: Sequence[Held]) -> None:
         for name in self._source.causes.newly_bypassed(held):
