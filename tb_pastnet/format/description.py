@@ -98,6 +98,8 @@ def encode_description(description: Description, *, tag: str, step: int) -> byte
     data = asdict(description)
     with json_payload.encoding("a complete description"):
         _description(data)
+    if not description.expect:
+        del data["expect"]  # as in logs of earlier versions
     payload = json_payload.pack(data)
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
