@@ -68,10 +68,16 @@ class Recorder(ArrayRecorder):
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
             beyond it are left out. None: no limit.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
-            cause, or a function that is called with a list of new violations, each with a `text`.
+            cause, or a function that is called with a list of new violations, or of
+            contradictions of `expect`, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names or patterns, or as a mapping from these to the weights that they
             follow.
+        expect: what should happen to weights, by patterns of their names: "frozen", "trains" or
+            "sparsity >= 0.8", for example `{"base.*": "frozen"}`. It is checked, not enforced: at
+            the first record, when other weights are frozen, and at the end. What contradicts it is
+            a finding, logged, and passed to `on_violation`. See
+            https://tb-pastnet.github.io/tb_pastnet/how_to/verify_in_ci.html.
         log: a function that is called with the numbers of each record, a dictionary of floats, and
             its step, like `wandb.log`.
         exit_timeout: seconds that the program waits at its end for a store.

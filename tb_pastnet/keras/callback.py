@@ -56,6 +56,7 @@ class PastNetCallback(CountingCallback):
         on_violation: "log" or a function, as for `Recorder`, or "stop": `fit` ends after the batch.
         follows: weights that anything but the optimizer moves on purpose, such as a target
             network, as for `Recorder`.
+        expect: what should happen to weights, such as `{"base.*": "frozen"}`, as for `Recorder`.
         log: a function that is called with the numbers of each record and its step, as for
             `Recorder`.
         exit_timeout: seconds that the program waits at its end for a store, as for `Recorder`.

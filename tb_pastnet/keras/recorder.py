@@ -75,11 +75,17 @@ class Recorder(Recording):
             audit are never left out. See
             https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
-            cause, or a function that is called with a list of new violations, each with a `text`.
+            cause, or a function that is called with a list of new violations, or of
+            contradictions of `expect`, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names, patterns, layers or variables, or as a mapping from these to the
             weights that they follow. `trainable=False` doesn't hold them: their channels are
             *following*, not violations. Masks hold them like others.
+        expect: what should happen to weights, by patterns of their names: "frozen", "trains" or
+            "sparsity >= 0.8", for example `{"base.*": "frozen"}`. It is checked, not enforced: at
+            the first record, when other weights are frozen, and at the end. What contradicts it is
+            a finding, logged, and passed to `on_violation`. See
+            https://tb-pastnet.github.io/tb_pastnet/how_to/verify_in_ci.html.
         log: a function that is called with the numbers of each record, a dictionary of floats by
             names such as "pastnet/frozen" and "pastnet/layers/conv1/delta", and its step, like
             `wandb.log`.

@@ -80,10 +80,16 @@ class Recorder(Recording):
             beyond it are left out. None: no limit. See
             https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
-            cause, or a function that is called with a list of new violations, each with a `text`.
+            cause, or a function that is called with a list of new violations, or of
+            contradictions of `expect`, each with a `text`.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names, patterns, modules or parameters, or as a mapping from these to the
             weights that they follow.
+        expect: what should happen to weights, by patterns of their names: "frozen", "trains" or
+            "sparsity >= 0.8", for example `{"base.*": "frozen"}`. It is checked, not enforced: at
+            the first record, when other weights are frozen, and at the end. What contradicts it is
+            a finding, logged, and passed to `on_violation`. See
+            https://tb-pastnet.github.io/tb_pastnet/how_to/verify_in_ci.html.
         masks: what updates may change, by keys of `state_dict`, names, patterns or parameters: an
             array or tensor of 0 and 1 for the elements of a weight, False for all of it. Weights
             with 0 aren't held here: they are compared bitwise with their earlier values.

@@ -64,6 +64,8 @@ class Recorder(Recording):
             values.
         graph: a tf.Graph; None: that of the masks, or the default graph.
         budget: a limit of the recording overhead as a share of training, as for `pastnet.Recorder`.
+        expect: what should happen to weights, such as `{"base.*": "frozen"}`, as for
+            `pastnet.Recorder`.
 
     Raises:
         InvalidArgument: the graph is finalized, there is nothing to record, or `every`, `past`, an
