@@ -153,7 +153,7 @@ def _add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "what was declared with expect=. PATTERN is a name in the log, the end of one, a layer, or "
         "a glob such as 'base.*'; each option may be repeated.",
         epilog="Exit codes: 0 all of it holds in all runs, 1 something doesn't, 2 no answer: "
-        "nothing was compared, a pattern matches nothing, or a run goes on or can't be read.",
+        "nothing was compared, a pattern matches nothing, or a run continues or can't be read.",
     )
     _add_common(verify)
     verify.add_argument("--run", action="append", metavar="NAME", help="only this run; repeatable")

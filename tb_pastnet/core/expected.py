@@ -17,7 +17,7 @@ from tb_pastnet.errors import InvalidArgument, UnknownName
 FROZEN, TRAINS, SPARSITY, STATISTICS = "frozen", "trains", "sparsity", "statistics"
 
 HOLDS, FAILS, NO_ANSWER, OPEN = "holds", "fails", "no answer", "open"
-"""Of an expectation: it holds, or doesn't; nothing proves it; or that shows only at the end."""
+"""An expectation holds, or doesn't; nothing proves it; or that shows only at the end."""
 
 _ANY = "any:"
 _LONGEST = 1000
@@ -73,7 +73,16 @@ class Outcome(NamedTuple):
     first_step: int | None = None
 
 
-def declared(expect: Mapping[str, str] | None) -> tuple[Expectation, ...]:
+Expect = Mapping[str, str] | None
+"""By patterns of names in the log: "frozen", "trains" or "sparsity >= 0.8"."""
+
+
+def words_of(expect: Expect) -> tuple[tuple[str, str], ...]:
+    """Patterns, and the words for each, as a log has them; raises as `declared` does."""
+    return tuple(each.words for each in declared(expect))
+
+
+def declared(expect: Expect) -> tuple[Expectation, ...]:
     """Reads `expect=`; raises InvalidArgument for a word that isn't one of its.
 
     Example:
@@ -245,7 +254,7 @@ class _Evidence:
             return "there is no record"
         known = [each for each in compared if each is not None]
         if len(known) < len(compared):
-            return "the log doesn't say what was compared, as one of an earlier version"
+            return "nothing about comparisons is in the log: it is of an earlier version"
         if not sum(each.records for each in known):
             return "there is no record"
         if failed := sum(each.failed for each in known):
@@ -447,7 +456,7 @@ def _statistics(evidence: _Evidence, asked: Sequence[str]) -> _Answer:
 
 
 def _statistics_of(evidence: _Evidence, asked: Sequence[str]) -> list[str]:
-    """All statistics; those of frozen layers alone if patterns say which are to be frozen."""
+    """All statistics; if patterns name what should be frozen, those of its layers."""
     statistics = [name for name, weight in evidence.weights.items() if weight.statistic]
     if not asked:
         return statistics

@@ -25,7 +25,7 @@ class ComparedLineage(NamedTuple):
 
     Attributes:
         weights: the recorded ones.
-        compared: None if the log doesn't say what was compared, as those of earlier versions.
+        compared: None if the log doesn't have that, as those of earlier versions.
         start: its first step; None if it recorded nothing.
         steps: those of its stored records.
         audited: whether held weights were compared at all.
@@ -54,7 +54,7 @@ def standing_lineages(lineages: Sequence[ComparedLineage]) -> list[ComparedLinea
 
 @dataclass(frozen=True)
 class Verified:
-    """What was held during a run, and compared with the values at which it was held.
+    """What was frozen or pruned during a run, and compared with its values from then.
 
     Attributes:
         weights: how many weights were compared, in whole or in part.

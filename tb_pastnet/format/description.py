@@ -72,12 +72,14 @@ class Description:
     groups: tuple[str, ...] = ()  # names of the groups of weights that have their own learning rate
     # what should happen: patterns of names with the words for each, as in `expect=`
     expect: tuple[tuple[str, str], ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)  # the user's `config=`
 
     @property
     def names(self) -> int:
         """How many layers, variables and others it names."""
         layers = len(self.layers) + sum(len(layer.variables) for layer in self.layers)
-        rest = len(self.skipped) + len(self.groups) + len(self.versions) + len(self.expect)
+        rest = len(self.skipped) + len(self.groups) + len(self.versions) + len(self.config)
+        rest += len(self.expect)
         return layers + len(self.variables) + rest
 
 
@@ -98,8 +100,9 @@ def encode_description(description: Description, *, tag: str, step: int) -> byte
     data = asdict(description)
     with json_payload.encoding("a complete description"):
         _description(data)
-    if not description.expect:
-        del data["expect"]  # as in logs of earlier versions
+    for name in ("config", "expect"):
+        if not data[name]:  # logs that have none stay as they were
+            del data[name]
     payload = json_payload.pack(data)
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
@@ -143,6 +146,7 @@ def _description(data: Mapping[str, Any]) -> Description:
         probe_every=max(1, natural(data.get("probe_every", 1))),
         groups=tuple(text(name) for name in data.get("groups", ())),
         expect=tuple((text(name), text(words)) for name, words in data.get("expect", ())),
+        config={text(name): _setting(value) for name, value in data.get("config", {}).items()},
     )
 
 
@@ -162,6 +166,14 @@ def _variable(data: Mapping[str, Any]) -> VariableEntry:
         group=None if data.get("group") is None else natural(data["group"]),
         follows=data.get("follows") is True,
     )
+
+
+def _setting(value: Any) -> str | int | float | bool | None:
+    if isinstance(value, str):
+        return text(value)
+    if not (value is None or isinstance(value, bool | int | float)):
+        raise ValueError("a setting that is neither a number nor a text")
+    return value
 
 
 def _seconds(value: Any) -> float:

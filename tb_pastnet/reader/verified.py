@@ -96,7 +96,7 @@ def unverifiable(run: CatalogRun) -> str:
     if not len(run.axis.steps):
         return "there is no record"
     if not run.closed:
-        return "training goes on, or did not end normally"
+        return "training continues, or did not end normally"
     return next((text for text in _PARTIAL if run.notes[text]), "")
 
 

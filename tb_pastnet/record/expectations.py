@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.expected import (
     FAILS,
     HOLDS,
+    Expect,
     Expectation,
     Outcome,
     check_declared,
@@ -16,9 +17,6 @@ from tb_pastnet.core.expected import (
 )
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.weight import Weight
-
-Expect = Mapping[str, str] | None
-"""By patterns of names in the log: "frozen", "trains" or "sparsity >= 0.8"."""
 
 
 class Expectations:
@@ -57,11 +55,6 @@ class Expectations:
         new = [outcome for each, outcome in failed.items() if each not in self._failed]
         self._failed.update(failed)
         return new
-
-    @property
-    def words(self) -> tuple[tuple[str, str], ...]:
-        """Patterns, and the words for each, as the log has them."""
-        return tuple(each.words for each in self.all)
 
     @property
     def summary(self) -> str:

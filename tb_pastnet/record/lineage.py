@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
+from tb_pastnet.core.expected import words_of
 from tb_pastnet.core.lineage import run_number
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description, encode_description
@@ -33,6 +34,7 @@ from tb_pastnet.record.failures import LOGGER, Failures
 from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.messages import Message, read_messages
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.run_lock import RunLock
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import (
@@ -55,15 +57,14 @@ _WRITING: dict[RunName, tuple[weakref.ref[Sink], str]] = {}
 
 
 class Recorded(NamedTuple):
-    """What all lineages of a Recorder are made from; `exit_timeout` is of a store, in seconds."""
+    """What all lineages of a Recorder are made from."""
 
     source: Source
     schedule: Schedule
     tracker: MaskTracker
     failures: Failures
     probe: Probing | None
-    exit_timeout: float
-    expect: tuple[tuple[str, str], ...] = ()
+    options: Options
 
 
 class Lineage:
@@ -138,7 +139,7 @@ class Lineage:
         self._segments = self._new_segments()
 
     def _new_segments(self) -> Segments:
-        return segments_in(_directory(self.run), time.time(), self._recorded.exit_timeout)
+        return segments_in(_directory(self.run), time.time(), self._recorded.options.exit_timeout)
 
     def begin(self, sink: Sink, *, resumed: bool) -> None:
         """Lets a sink write it; `resumed` has the origin of the lineage before it, if any."""
@@ -204,7 +205,8 @@ class Lineage:
             audited=tracker.audited,
             probe_every=schedule.probe_every,
             groups=group_names(self.groups),
-            expect=self._recorded.expect,
+            config=self._recorded.options.config or {},
+            expect=words_of(self._recorded.options.expect),
         )
 
     def close(self) -> None:

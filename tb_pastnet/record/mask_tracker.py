@@ -29,7 +29,7 @@ class MaskTracker:
     """Follows the masks of a model, including those set during recording.
 
     Attributes:
-        accounts: what was compared in each lineage; the last one goes on.
+        accounts: what was compared in each lineage; the last one continues.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ def contradicted(run: Any) -> list[tuple[Any, ...]]:
 
 
 def test_what_happens_as_expected_is_no_finding(begin: Any, caplog: Any) -> None:
-    room = begin(kernels(), masks={KERNEL: False}, expect=BOTH)
+    room = begin(kernels(), trainable={KERNEL: False}, expect=BOTH)
     train(room, range(1, 4), 0)
     run = room.run()
     assert contradicted(run) == []
@@ -28,8 +28,8 @@ def test_what_happens_as_expected_is_no_finding(begin: Any, caplog: Any) -> None
     assert "2 of 2 expectations proven" in room.recorder.summary
 
 
-def test_a_forgotten_freeze_is_told_at_the_first_record(begin: Any, caplog: Any) -> None:
-    room = begin(kernels(), masks={}, expect=BOTH)
+def test_a_forgotten_freeze_is_logged_at_the_first_record(begin: Any, caplog: Any) -> None:
+    room = begin(kernels(), trainable={}, expect=BOTH)
     with caplog.at_level(logging.WARNING, "tb_pastnet"):
         train(room, [1])
         assert caplog.text.count(f"frozen d9.*: {KERNEL}") == 1
@@ -39,7 +39,7 @@ def test_a_forgotten_freeze_is_told_at_the_first_record(begin: Any, caplog: Any)
 
 
 def test_a_weight_that_is_thawed_contradicts(begin: Any, caplog: Any) -> None:
-    room = begin(kernels(), masks={KERNEL: False}, expect=BOTH)
+    room = begin(kernels(), trainable={KERNEL: False}, expect=BOTH)
     train(room, [1, 2], 0)
     assert "expect=" not in caplog.text
     room.declare({KERNEL: True}, {})
@@ -49,7 +49,7 @@ def test_a_weight_that_is_thawed_contradicts(begin: Any, caplog: Any) -> None:
 
 
 def test_a_frozen_weight_that_changes_contradicts(begin: Any, caplog: Any) -> None:
-    room = begin(kernels(), masks={KERNEL: False}, expect=BOTH)
+    room = begin(kernels(), trainable={KERNEL: False}, expect=BOTH)
     train(room, [1, 2], 0)
     leak(room, KERNEL, (0, 3), 5)
     train(room, [3], 0)
@@ -58,14 +58,14 @@ def test_a_frozen_weight_that_changes_contradicts(begin: Any, caplog: Any) -> No
 
 
 def test_a_weight_that_is_frozen_does_not_train(begin: Any, caplog: Any) -> None:
-    room = begin(kernels(), masks={KERNEL: False}, expect={"d9.*": "trains"})
+    room = begin(kernels(), trainable={KERNEL: False}, expect={"d9.*": "trains"})
     train(room, [1], 0)
     assert "(frozen)" in caplog.text
     room.close()
 
 
-def test_what_shows_only_at_the_end_is_told_there(begin: Any, caplog: Any) -> None:
-    room = begin(kernels(), masks={}, expect={"e.*": "trains", "d9.*": "sparsity >= 0.5"})
+def test_what_shows_only_at_the_end_is_logged_there(begin: Any, caplog: Any) -> None:
+    room = begin(kernels(), trainable={}, expect={"e.*": "trains", "d9.*": "sparsity >= 0.5"})
     now = room.values()
     for step in (1, 2, 3):
         room.put(now)
@@ -77,7 +77,7 @@ def test_what_shows_only_at_the_end_is_told_there(begin: Any, caplog: Any) -> No
 
 def test_a_function_is_called_with_contradictions(begin: Any) -> None:
     told: list[Any] = []
-    room = begin(kernels(), masks={}, expect=BOTH, on_violation=told.extend)
+    room = begin(kernels(), trainable={}, expect=BOTH, on_violation=told.extend)
     train(room, [1, 2])
     assert [each.weights for each in told] == [(KERNEL,)]
     assert told[0].text.startswith("frozen d9.*: d9/kernel")
@@ -97,4 +97,4 @@ def test_a_function_is_called_with_contradictions(begin: Any) -> None:
 )
 def test_an_expectation_that_says_nothing_is_refused(begin: Any, expect: Any, error: Any) -> None:
     with pytest.raises(error):
-        begin({**kernels(), "f/w": np.ones(2, "f4")}, masks={}, expect=expect)
+        begin({**kernels(), "f/w": np.ones(2, "f4")}, trainable={}, expect=expect)

@@ -58,7 +58,7 @@ def test_values_that_were_compared_are_counted(begin: Any) -> None:
         "d65/kernel": rows(65),
         "d129/kernel": columns(129, lambda at: at > 3),
     }
-    room = begin(kernels(9, 64, 65, 129), masks={**masks, "d64/kernel": False})
+    room = begin(kernels(9, 64, 65, 129), trainable={**masks, "d64/kernel": False})
     held, whole = {name: ~mask for name, mask in masks.items()}, np.ones((3, 64), bool)
     count = Count()
     train_counted(room, count, range(1, 6), {**held, "d64/kernel": whole})
@@ -72,7 +72,7 @@ def test_values_that_were_compared_are_counted(begin: Any) -> None:
 
 
 def test_a_weight_held_as_a_whole_is_compared_at_each_record(begin: Any) -> None:
-    room, count = begin(kernels(9), masks={KERNEL: False}), Count()
+    room, count = begin(kernels(9), trainable={KERNEL: False}), Count()
     train_counted(room, count, range(1, 8), {KERNEL: np.ones((3, 9), bool)})
     run = room.run()
     assert run.verified == count.verified()
@@ -90,7 +90,7 @@ def test_pruned_values_are_compared(begin: Any) -> None:
 
 
 def test_values_that_changed_are_counted(begin: Any) -> None:
-    room, count = begin(kernels(9, 64), masks={KERNEL: False, "d64/kernel": False}), Count()
+    room, count = begin(kernels(9, 64), trainable={KERNEL: False, "d64/kernel": False}), Count()
     whole = {KERNEL: np.ones((3, 9), bool), "d64/kernel": np.ones((3, 64), bool)}
     train_counted(room, count, [1, 2], whole)
     leak(room, KERNEL, (slice(None), 2), 5)
@@ -100,7 +100,7 @@ def test_values_that_changed_are_counted(begin: Any) -> None:
 
 
 def test_records_that_are_not_stored_are_counted(begin: Any) -> None:
-    room, count = begin(kernels(9), masks={KERNEL: False}), Count()
+    room, count = begin(kernels(9), trainable={KERNEL: False}), Count()
     for step in range(1, 1101):
         count.record({KERNEL: np.ones((3, 9), bool)})
         room.record(step)
@@ -110,7 +110,7 @@ def test_records_that_are_not_stored_are_counted(begin: Any) -> None:
 
 
 def test_each_lineage_is_counted(begin: Any) -> None:
-    room, count = begin(kernels(9), masks={KERNEL: False}), Count()
+    room, count = begin(kernels(9), trainable={KERNEL: False}), Count()
     whole = {KERNEL: np.ones((3, 9), bool)}
     train_counted(room, count, range(1, 6), whole)
     room.restart(5)
@@ -119,7 +119,7 @@ def test_each_lineage_is_counted(begin: Any) -> None:
 
 
 def test_a_training_in_which_all_weights_train_has_frozen_nothing(begin: Any) -> None:
-    room = begin(kernels(9), masks={})
+    room = begin(kernels(9), trainable={})
     train(room, [1, 2])
     verified = room.run().verified
     assert (str(verified), verified.weights) == ("nothing was frozen", 0)

@@ -34,7 +34,7 @@ class Training:
         self.values = {name: np.zeros(shape, np.float32) for name, shape in SHAPES.items()}
         weights = {name: (lambda name=name: self.values[name]) for name in self.values}
         settings = {"every": 1, "initial_step": 0, **settings}
-        self.recorder = pastnet.numpy.Recorder(logdir, weights, masks=frozen, **settings)
+        self.recorder = pastnet.numpy.Recorder(logdir, weights, trainable=frozen, **settings)
 
     def train(self, steps: int, *moving: str) -> Training:
         for _ in range(steps):
@@ -45,7 +45,7 @@ class Training:
         return self
 
     def declare(self, frozen: dict[str, Any], **kept: Any) -> Training:
-        self.recorder.declare(masks=frozen, kept=kept or None)
+        self.recorder.declare(trainable=frozen, kept=kept or None)
         return self
 
     def go_back(self, step: int) -> Training:
@@ -289,13 +289,13 @@ CASES = {
     "trains without an audit": Case(one(audit=False), ["--trains", "head.*"], 0),
     "no record": Case(told(lambda run: run), ASKED, 2),
     "of an earlier version": Case(
-        kept("sample"), ["--run", "dense", "--trains", "*"], 2, ("as one of an earlier version",)
+        kept("sample"), ["--run", "dense", "--trains", "*"], 2, ("of an earlier version",)
     ),
     "of a user's own writer": Case(
         kept("restarts"), ["--run", "own", "--trains", "*"], 2, ("written by tf.summary",)
     ),
     "empty": Case(lambda logdir: logdir.mkdir(exist_ok=True), ASKED, 2, ("no runs",)),
-    "live": Case(live, ASKED, 2, ("training goes on",)),
+    "live": Case(live, ASKED, 2, ("training continues",)),
     "torn": Case(torn, ASKED, 2),
     "one bit flipped": Case(flipped, ASKED, 2, ("can't be read",)),
     "some records couldn't be compared": Case(

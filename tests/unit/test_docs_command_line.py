@@ -39,7 +39,7 @@ def tuned(logdir: Path) -> None:
     values = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
     weights = {name: (lambda name=name: values[name]) for name in values}
     held = {"base/*": False}
-    with pastnet.numpy.Recorder(logdir, weights, every=1, masks=held) as recorder:
+    with pastnet.numpy.Recorder(logdir, weights, every=1, trainable=held) as recorder:
         for step in range(1, 41):
             values["head/kernel"] += 0.1
             recorder.record(step)
@@ -103,7 +103,9 @@ def test_the_commands_of_other_pages_are_commands(tmp_path, monkeypatch):
     texts = [page.read_text("utf-8") for page in pages]
     calls = {call for text in texts for call in re.findall(rf"^{CALL}([^#\n]+)", text, re.M)}
     calls.remove("--version")  # argparse ends the process
+    calls = {call for call in calls if not call.startswith("demo")}  # it starts TensorBoard
     assert len(calls) >= 3
     for number, call in enumerate(sorted(calls)):
         here = call.replace(" out", f" out{number}").replace("parquet", "csv")  # needs pyarrow
-        assert command(*shlex.split(here)).code in {0, 1}, call  # 1: the log has violations
+        # 1: the log has violations, 2: it is another one than the page's.
+        assert command(*shlex.split(here)).code in {0, 1, 2 * call.startswith("verify")}, call

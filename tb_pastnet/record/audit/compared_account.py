@@ -21,7 +21,7 @@ MOST_SPANS = 1 << 8
 
 
 class _Open(NamedTuple):
-    """A span that goes on: `begun` and `since` are numbers of records, `values` held since then."""
+    """A span that continues: `begun` and `since` are numbers of records, `values` held since then."""
 
     whole: bool
     begun: int
@@ -45,7 +45,7 @@ class ComparedAccount:
     """What was compared in a lineage of some weights, up to now.
 
     Attributes:
-        version: changes with what is held, and with what of it has changed.
+        version: changes with the frozen and pruned values, and when more of these change.
         steps: those of the records that were looked at.
     """
 
@@ -61,7 +61,7 @@ class ComparedAccount:
         self._all_moved = False
         self._pruned: dict[int, int] = {}
         self._fresh: set[int] = set()
-        # What is held from the record in the making on, which it can't be compared at.
+        # Values that are first seen held at the record in the making: they can't be compared there.
         self._making = False
         self._later: dict[int, int] = {}
         self.version = 0
@@ -168,7 +168,7 @@ class ComparedAccount:
         self._own[number] = own._replace(spans=spans, open=opened, most=most)
 
     def _spans(self, own: _Own) -> tuple[HeldSpan, ...]:
-        """All spans, of which the last may go on."""
+        """All spans, of which the last may continue."""
         span, last, records = own.open, self._last_step, self._records
         if span is None or span.first_step is None or last is None:
             return own.spans

@@ -226,7 +226,7 @@ class Audit:
         return list(self._notes)
 
     def report_to(self, account: ComparedAccount) -> None:
-        """Tells an account what is held, from now on."""
+        """Reports frozen and pruned values to an account, from now on."""
         self._account = account
         for weight in self._held.values():
             account.hold(weight.name, weight.count())
