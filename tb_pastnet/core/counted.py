@@ -1,8 +1,11 @@
-"""Numbers as text: what they count, and lists of them."""
+"""Numbers and names for sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+_NAMED = 3
+"""Names that a sentence has; the others are counted."""
 
 
 def counted(count: int, noun: str) -> str:
@@ -25,3 +28,12 @@ def stretches(numbers: Sequence[int]) -> str:
             runs.append([number])
     texts = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
     return ", ".join(texts[:-1]) + (" and " if len(texts) > 1 else "") + texts[-1]
+
+
+def named(names: Iterable[str], noun: str = "layer") -> str:
+    """Names for a sentence: the first three, and how many more there are."""
+    listed = list(names)
+    shown = listed if len(listed) <= _NAMED + 1 else listed[:_NAMED]
+    if len(shown) < len(listed):
+        return f"{', '.join(shown)} and {len(listed) - len(shown):,} more {noun}s"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

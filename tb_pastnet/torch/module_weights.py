@@ -53,6 +53,11 @@ class TorchWeight(Weight):
         self.entry = self.variable = entry
         self.stand_in: torch.Tensor | None = None
 
+    @property
+    def computed(self) -> bool:
+        """See `Weight`: by a parametrization."""
+        return self.entry.computed
+
     def shares_memory(self, other: Weight) -> bool:
         """See `Weight`: parameters of one storage do, too."""
         own = [getattr(each.variable, "stored", None) for each in (self, other)]
