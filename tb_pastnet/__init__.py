@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tb_pastnet import errors as errors
     from tb_pastnet import jax as jax
     from tb_pastnet import numpy as numpy
+    from tb_pastnet import testing as testing
     from tb_pastnet import torch as torch
     from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
@@ -60,12 +61,13 @@ _HOMES = {
     "numpy": "tb_pastnet.numpy",
     "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",
+    "testing": "tb_pastnet.testing",
     "torch": "tb_pastnet.torch",
     "v1": "tb_pastnet.v1",
 }
 _NAMESAKES = {"jax", "numpy", "torch"}
 """Rooms that have the name of what they record: a star import mustn't put them in its place."""
-_NEEDS_NOTHING = {*_NAMESAKES, "OneShot", "PolynomialDecay", "errors", "read", "v1"}
+_NEEDS_NOTHING = {*_NAMESAKES, "OneShot", "PolynomialDecay", "errors", "read", "testing", "v1"}
 
 # What a star import gives: it would fail at the first name that can't be loaded.
 _ANY = _HOMES if lazy.installed("tensorflow", "keras") else _NEEDS_NOTHING

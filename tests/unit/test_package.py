@@ -52,6 +52,7 @@ def test_the_public_surface_is_all():
         "numpy",
         "read",
         "summary",
+        "testing",
         "torch",
         "v1",
     ]
@@ -65,8 +66,12 @@ def test_the_public_surface_is_all():
     ("room", "missing", "left"),
     [
         ("", "", {*dir(pastnet)} - ROOMS - {"__version__"}),
-        ("", "keras", {"OneShot", "PolynomialDecay", "errors", "read", "v1"}),
-        ("", "tensorflow keras torch jax", {"OneShot", "PolynomialDecay", "errors", "read", "v1"}),
+        ("", "keras", {"OneShot", "PolynomialDecay", "errors", "read", "testing", "v1"}),
+        (
+            "",
+            "tensorflow keras torch jax",
+            {"OneShot", "PolynomialDecay", "errors", "read", "testing", "v1"},
+        ),
         (".torch", "", {*dir(pastnet.torch)}),
         (".torch", "transformers lightning pytorch_lightning", {"Recorder", "summary"}),
     ],
@@ -78,7 +83,7 @@ def test_a_star_import_rebinds_no_framework_and_needs_none_that_is_missing(room,
     assert done.stdout.split() == sorted(left), done.stderr
 
 
-@pytest.mark.parametrize("package", ["", ".jax", ".numpy", ".torch", ".v1"])
+@pytest.mark.parametrize("package", ["", ".jax", ".numpy", ".testing", ".torch", ".v1"])
 def test_the_example_of_a_package_holds(package):
     results = doctest.testmod(importlib.import_module(f"tb_pastnet{package}"))
     assert results.attempted > 0

@@ -10,7 +10,10 @@ import pytest
 
 from tools.steps import ROOT
 
-ROOMS = ("tb_pastnet", *(f"tb_pastnet.{room}" for room in ("torch", "jax", "numpy", "v1")))
+ROOMS = (
+    "tb_pastnet",
+    *(f"tb_pastnet.{room}" for room in ("torch", "jax", "numpy", "testing", "v1")),
+)
 ERRORS, LOG = "tb_pastnet.errors", "tb_pastnet.reader.log"
 OF_A_LOG = {
     "Log": LOG,
