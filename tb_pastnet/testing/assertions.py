@@ -13,7 +13,7 @@ import numpy as np
 from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.testing.bits import Array, as_floats
-from tb_pastnet.testing.causes import Causes, causes_of
+from tb_pastnet.testing.block_causes import Causes, causes_of
 from tb_pastnet.testing.subjects import Tensor, Tensors, chosen, fits_any, kind_of, tensors_in
 
 STILL = "still"
@@ -78,11 +78,11 @@ def assert_frozen(model: Any, *patterns: Any, statistics: str | None = None) -> 
         ...     weights["head/kernel"] -= 0.1
     """
     _check_statistics(statistics)
-    now = Now(model)
-    before = _Before(model, patterns or ["*"], "assert_frozen", statistics)
-    with before.causes:
-        yield now
-        _report(before.changed(now, frozen=before.named))
+    subject = Now(model)
+    copies = _Before(model, patterns or ["*"], "assert_frozen", statistics)
+    with copies.causes:
+        yield subject
+        _report(copies.changed(subject, frozen=copies.named))
 
 
 @contextmanager
@@ -113,11 +113,11 @@ def assert_learns(model: Any, *patterns: Any) -> Iterator[Now]:
         AssertionError: Expected 2 weights to change, but 1 didn't:
           bias (3,): not one bit moved
     """
-    now = Now(model)
-    before = _Before(model, patterns or ["*"], "assert_learns", None)
-    with before.causes:
-        yield now
-        _report(before.changed(now, trains=before.named))
+    subject = Now(model)
+    copies = _Before(model, patterns or ["*"], "assert_learns", None)
+    with copies.causes:
+        yield subject
+        _report(copies.changed(subject, trains=copies.named))
 
 
 @contextmanager
@@ -150,11 +150,11 @@ def assert_only_trains(model: Any, *patterns: Any, statistics: str | None = None
             "Could not assert_only_trains: expected patterns of what trains, got none. For all "
             "weights use assert_learns(model)."
         )
-    now = Now(model)
-    before = _Before(model, patterns, "assert_only_trains", statistics, others=True)
-    with before.causes:
-        yield now
-        _report(before.changed(now, frozen=before.others, trains=before.named))
+    subject = Now(model)
+    copies = _Before(model, patterns, "assert_only_trains", statistics, with_others=True)
+    with copies.causes:
+        yield subject
+        _report(copies.changed(subject, frozen=copies.others, trains=copies.named))
 
 
 def _check_statistics(statistics: object) -> None:
@@ -194,7 +194,7 @@ class _Before:
         task: str,
         statistics: str | None,
         *,
-        others: bool = False,
+        with_others: bool = False,
     ) -> None:
         self._patterns = list(patterns)
         tensors = tensors_in(model)
@@ -208,12 +208,12 @@ class _Before:
             )
         self._statistics, self._all = statistics, set(tensors)
         self.others = [name for name in tensors if name in counts and name not in named]
-        if others and not self.others:
+        if with_others and not self.others:
             raise InvalidArgument(
                 f"Could not {task}: expected patterns that leave weights to be frozen, got "
                 f"some that match all {len(self.named)}. Use assert_learns."
             )
-        wanted = [*self.named, *(self.others if others else ())]
+        wanted = [*self.named, *(self.others if with_others else ())]
         self._kept = {
             name: _Copied(tensor, tensor.form, np.array(tensor.bits()))
             for name, tensor in tensors.items()
@@ -225,19 +225,19 @@ class _Before:
         self.causes: Causes = causes_of(model, bits)
 
     def changed(
-        self, now: Now, frozen: Iterable[str] = (), trains: Iterable[str] = ()
+        self, subject: Now, frozen: Iterable[str] = (), trains: Iterable[str] = ()
     ) -> list[str]:
         """The lines of a failure; none if all is as it should be."""
-        after = tensors_in(now.get())
+        later = tensors_in(subject.get())
         frozen, trains = list(frozen), list(trains)
-        if frozen and self._digest and not now.told and self._digest == _digest(after):
+        if frozen and self._digest and not subject.told and self._digest == _digest(later):
             return [_NOT_SHOWN]
-        changes = {name: self._compare(name, after) for name in self._kept}
+        changes = {name: self._compare(name, later) for name in self._kept}
         own_frozen = [changes[name] for name in frozen]
         moved = [each for each in own_frozen if each.differs is None or each.differs.any()]
         own_trains = [changes[name] for name in trains]
         still = [each for each in own_trains if each.differs is None or not each.differs.any()]
-        came = self._came(after, own_frozen, own_trains)
+        came = self._came(later, own_frozen, own_trains)
         return [
             *_lines(f"Expected {counted(len(own_frozen), 'weight')} to stay frozen, but "
                     f"{len(moved)} changed:", moved, self._moved_line),
@@ -247,22 +247,22 @@ class _Before:
                     lambda tensor: f"{tensor.name} {tensor.form[1]}"),
         ]  # fmt: skip
 
-    def _came(self, after: Tensors, frozen: list[_Change], trains: list[_Change]) -> list[Tensor]:
+    def _came(self, later: Tensors, frozen: list[_Change], trains: list[_Change]) -> list[Tensor]:
         """New tensors that the assertion is about."""
-        new = [after[name] for name in _counting(after, self._statistics) if name not in self._all]
+        new = [later[name] for name in _counting(later, self._statistics) if name not in self._all]
         if frozen and trains:
             return new
         return [tensor for tensor in new if fits_any(tensor, self._patterns)]
 
-    def _compare(self, name: str, after: Mapping[str, Tensor]) -> _Change:
+    def _compare(self, name: str, later: Mapping[str, Tensor]) -> _Change:
         kept = self._kept[name]
-        if name not in after:
+        if name not in later:
             return _Change(kept, None, text="it isn't there any more")
-        form = after[name].form
+        form = later[name].form
         if form != kept.form:
             was, got = (f"{dtype}{list(shape)}" for dtype, shape in (kept.form, form))
             return _Change(kept, None, text=f"it was {was} and is {got}")
-        bits = after[name].bits()
+        bits = later[name].bits()
         differs = (bits != kept.bits).any(axis=-1)
         return _Change(kept, differs, _largest(kept, bits) if differs.any() else 0.0)
 
@@ -284,12 +284,12 @@ class _Before:
 
 def _digest(tensors: Mapping[str, Tensor]) -> bytes:
     """A hash of names and bits of all tensors."""
-    whole = hashlib.blake2b(digest_size=16)
+    hashed = hashlib.blake2b(digest_size=16)
     for name, tensor in tensors.items():
-        whole.update(repr((name, tensor.form)).encode())
+        hashed.update(repr((name, tensor.form)).encode())
         own: Any = np.ascontiguousarray(tensor.bits())
-        whole.update(own)
-    return whole.digest()
+        hashed.update(own)
+    return hashed.digest()
 
 
 def _counting(tensors: Mapping[str, Tensor], statistics: str | None) -> dict[str, None]:
@@ -332,12 +332,12 @@ def _because(cause: str) -> str:
     return f". Likely cause: {cause}" if cause else ""
 
 
-def _lines(head: str, each: list[Any], line: Callable[[Any], str]) -> list[str]:
-    if not each:
+def _lines(head: str, items: list[Any], line: Callable[[Any], str]) -> list[str]:
+    if not items:
         return []
-    rest = len(each) - _LISTED
+    rest = len(items) - _LISTED
     more = [f"  and {rest:,} more"] if rest > 0 else []
-    return [head, *(f"  {line(one)}" for one in each[:_LISTED]), *more]
+    return [head, *(f"  {line(item)}" for item in items[:_LISTED]), *more]
 
 
 def _report(lines: list[str]) -> None:

@@ -55,20 +55,20 @@ def tensors_in(subject: Any) -> Tensors:
     """
     kind = kind_of(subject)
     listed: Iterable[Tensor] = _READERS[kind](subject)
-    found: Tensors = {}
+    tensors: Tensors = {}
     for tensor in listed:
-        if found.setdefault(tensor.name, tensor) is not tensor:
+        if tensors.setdefault(tensor.name, tensor) is not tensor:
             raise InvalidArgument(
                 f"Could not compare {tensor.name!r}: expected one tensor of this name, got two. "
                 f"Rename one: '.' and '/' are the same here."
             )
-    if not found:
+    if not tensors:
         raise InvalidArgument(
             f"Could not compare {subject!r:.60}: expected a torch module, a built Keras model, or "
             f"a pytree or mapping of arrays, got a {type(subject).__name__} without any. Pass what "
             f"holds the weights."
         )
-    return found
+    return tensors
 
 
 def kind_of(subject: Any) -> str:

@@ -64,12 +64,17 @@ class WatchedUpdates:
         slow = [self._numbers[name] for name in moved]
         names = list(self._weights)
         causes = self._still.find(numbers, slow, 0)
-        found = {names[number]: cause for number, cause in causes.items()}
-        return {name: self._without_step(name, cause) for name, cause in found.items()}
+        causes_by_name = {names[number]: cause for number, cause in causes.items()}
+        return {name: self._without_step(name, cause) for name, cause in causes_by_name.items()}
 
     def decay(self, name: str) -> tuple[float, float] | None:
         """The least and the largest share of a weight that its decay takes in an update."""
         return self._still.decay(self._numbers[name])
+
+    def updates(self, name: str) -> int:
+        """How many updates the optimizer of a weight made."""
+        member = self.steps.all([self._weights[name]]).get(name)
+        return 0 if member is None else member[2].count
 
     def why_moved(self, name: str) -> str:
         """Why a weight moved that needed no gradient: a key of `core.violation.CAUSES`."""
@@ -91,10 +96,11 @@ class WatchedUpdates:
         self.steps.close()
 
     def _without_step(self, name: str, cause: str) -> str:
-        """The cause if an optimizer has a weight but made no step, or nothing made any."""
-        member = self.steps.all([self._weights[name]]).get(name)
-        if cause != UNKNOWN or (member is not None and member[2].count):
+        """The cause if no optimizer has a weight, or its optimizer made no step."""
+        weight = self._weights[name]
+        member = self.steps.all([weight]).get(name)
+        if cause != UNKNOWN or weight.entry.computed or (member is not None and member[2].count):
             return cause
-        if self._weights[name].entry.computed:
-            return UNKNOWN
-        return "skipped" if overflows(self._weights[name].entry.stored) else "no_optimizer"
+        if overflows(weight.entry.stored):
+            return "skipped"
+        return "no_optimizer" if member is None else UNKNOWN

@@ -73,7 +73,11 @@ def test_the_public_surface_is_all():
             {"OneShot", "PolynomialDecay", "errors", "read", "testing", "v1"},
         ),
         (".torch", "", {*dir(pastnet.torch)}),
-        (".torch", "transformers lightning pytorch_lightning", {"Recorder", "summary"}),
+        (
+            ".torch",
+            "transformers lightning pytorch_lightning",
+            {"Recorder", "preflight", "summary"},
+        ),
     ],
 )
 def test_a_star_import_rebinds_no_framework_and_needs_none_that_is_missing(room, missing, left):
@@ -100,7 +104,7 @@ def test_a_name_that_is_not_public_is_refused():
 )
 def test_a_room_brings_its_framework_when_it_is_used(room, framework):
     done = python(without(framework) + f"import tb_pastnet; print(tb_pastnet.{room}.__all__)")
-    assert (done.stdout, done.stderr) == ("['Recorder']\n", "")
+    assert (done.stdout[:11], done.stderr) == ("['Recorder'", "")
     done = python(without(framework) + f"import tb_pastnet; tb_pastnet.{room}.Recorder")
     text = f"Could not load tb_pastnet.{room}.Recorder: expected {framework} to be installed, got"
     assert (text in done.stderr) == bool(framework)

@@ -51,7 +51,7 @@ class _TorchCauses(Causes):
         from tb_pastnet.torch.watched_updates import WatchedUpdates
 
         self._bits = bits
-        self._updates = WatchedUpdates(weights_of(module), (), self._before)
+        self._updates = WatchedUpdates(weights_of(module), (), self._values_before)
         self._still: Mapping[str, str] | None = None
 
     def __exit__(self, *_: object) -> None:
@@ -77,7 +77,7 @@ class _TorchCauses(Causes):
         cause = self._updates.why_moved(name)
         return "" if cause == standing.UNKNOWN else CAUSES[cause]
 
-    def _before(self, name: str) -> Any:
+    def _values_before(self, name: str) -> Any:
         values = as_floats(*self._bits[name])
         return np.zeros(0) if values is None else values
 
