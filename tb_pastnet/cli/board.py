@@ -35,7 +35,7 @@ def free_port(first: int = FIRST_PORT, tries: int = 100) -> int:
 
 
 class Board:
-    """A TensorBoard that runs beside the training. Nothing waits for it but `finish`."""
+    """A TensorBoard that runs during the training. Nothing waits for it but `finish`."""
 
     def __init__(self, logdir: Path, port: int | None, say: Callable[[str], None]) -> None:
         self.port = free_port() if port is None else port
@@ -99,7 +99,7 @@ def wait(
 
 
 def answer(url: str) -> bytes | None:
-    """What a server of ours answers, None where it doesn't."""
+    """What our server answers; None if it doesn't."""
     try:
         with urllib.request.urlopen(url, timeout=5) as found:  # noqa: S310  our own http address
             body: bytes = found.read()

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float32]
 Weights = dict[str, Floats]
 
 
-class Run(NamedTuple):
+class DemoRun(NamedTuple):
     """A training: the first layer is frozen, or only its gradients are zero; the second pruned."""
 
     name: str
@@ -35,14 +35,14 @@ class Run(NamedTuple):
 
 
 RUNS = (
-    Run("plain"),
-    Run("freeze_and_prune", freezes=True, prunes=True),
-    Run("leak", freezes=True, leaks=True),
+    DemoRun("plain"),
+    DemoRun("freeze_and_prune", freezes=True, prunes=True),
+    DemoRun("leak", freezes=True, leaks=True),
 )
 
 
-def train(run: Run, folder: Path) -> float:
-    """Trains and records a run; returns the share of examples that are right at the end."""
+def train(run: DemoRun, folder: Path) -> float:
+    """Trains a run, recorded; returns the share of examples that are right at the end."""
     network = _Network()
     examples, labels = _data()
     read = {name: partial(network.weights.__getitem__, name) for name in network.weights}
@@ -67,7 +67,7 @@ def train(run: Run, folder: Path) -> float:
 
 
 class _Network:
-    """Three dense layers with ReLU, and AdamW without momentum: the leak is its decay alone."""
+    """Three dense layers with ReLU, and AdamW without momentum: the leak is only its decay."""
 
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
