@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.testing.bits import Array, as_floats
@@ -19,7 +20,7 @@ from tb_pastnet.testing.subjects import Tensor, Tensors, chosen, fits_any, kind_
 STILL = "still"
 
 _NOT_SHOWN = (
-    "Nothing in the tree changed, so nothing is shown about what is frozen. Pass the trained tree: "
+    "Nothing in the tree changed, which shows nothing about what trains. Pass the trained tree: "
     "`with assert_… as now: …; now(params)`"
 )
 
@@ -46,6 +47,7 @@ class Now:
         return self._subject
 
 
+@answered
 @contextmanager
 def assert_frozen(model: Any, *patterns: Any, statistics: str | None = None) -> Iterator[Now]:
     """Asserts that not one bit of some weights changes in a `with` block.
@@ -85,6 +87,7 @@ def assert_frozen(model: Any, *patterns: Any, statistics: str | None = None) -> 
         _report(copies.changed(subject, frozen=copies.named))
 
 
+@answered
 @contextmanager
 def assert_learns(model: Any, *patterns: Any) -> Iterator[Now]:
     """Asserts that each of some weights changes in a `with` block, by at least one bit.
@@ -120,6 +123,7 @@ def assert_learns(model: Any, *patterns: Any) -> Iterator[Now]:
         _report(copies.changed(subject, trains=copies.named))
 
 
+@answered
 @contextmanager
 def assert_only_trains(model: Any, *patterns: Any, statistics: str | None = None) -> Iterator[Now]:
     """Asserts that each of some weights changes in a `with` block, and no bit of the others.
@@ -200,7 +204,12 @@ class _Before:
         tensors = tensors_in(model)
         named = chosen(tensors, self._patterns)
         counts = _counting(tensors, statistics)
-        self.named = [name for name in named if name in counts]
+        # No gradient trains statistics: they don't have to change.
+        self.named = [
+            name
+            for name in named
+            if name in counts and not (with_others and tensors[name].statistic)
+        ]
         if not self.named:
             raise InvalidArgument(
                 f"Could not {task}: expected weights, got only statistics: {', '.join(named[:4])}. "
@@ -229,8 +238,7 @@ class _Before:
     ) -> list[str]:
         """The lines of a failure; none if all is as it should be."""
         later = tensors_in(subject.get())
-        frozen, trains = list(frozen), list(trains)
-        if frozen and self._digest and not subject.told and self._digest == _digest(later):
+        if self._digest and not subject.told and self._digest == _digest(later):
             return [_NOT_SHOWN]
         changes = {name: self._compare(name, later) for name in self._kept}
         own_frozen = [changes[name] for name in frozen]
@@ -318,7 +326,8 @@ def _shown(kept: _Copied) -> str:
 def _channels(change: _Change) -> str:
     """The channels that changed, if it has several."""
     axis, differs = change.kept.tensor.axis, change.differs
-    if differs is None or axis.channels < 2:
+    # A tensor that is spread over ranks has only the rows of this one here.
+    if differs is None or axis.channels < 2 or differs.size != axis.channels * axis.elements:
         return ""
     numbers = np.flatnonzero(axis.split(differs).any(axis=1)).tolist()
     if len(numbers) == axis.channels:

@@ -380,8 +380,10 @@ def every_kind() -> list[Any]:
     cases = []
     for name in OPTIMIZERS:
         accepts = getattr(optim, name).__init__.__code__.co_varnames
-        ways = [{}, *({way: True} for way in ("foreach", "fused", "capturable") if way in accepts)]
-        cases += [(name, way) for way in ways if "capturable" not in way]
+        cases += [
+            (name, {}),
+            *((name, {way: True}) for way in ("foreach", "fused") if way in accepts),
+        ]
     return cases
 
 

@@ -233,6 +233,11 @@ def test_torch_module_that_is_fine_tuned(torch):
     assert "call eval()" in failure
     with pytest.raises(InvalidArgument), assert_frozen(module, "base.1.running_*"):
         pytest.fail("the block must not run")
+    module["base"].requires_grad_(True)
+    module["base"].eval()
+    module["head"].requires_grad_(False)
+    with assert_only_trains(module, "base.*", statistics="still"):
+        step(torch, module, optimizer)
 
 
 def forgotten(torch, module):
