@@ -127,11 +127,11 @@ def masked(params: Params, by: Channels) -> Params:
 def declare(recorder: Any, params: Params, masks: Masks) -> None:
     """Says which weights are meant to be held: the Recorder takes a mask of each element."""
     trainable = jax.tree.map(np.logical_and, masks.gradients, masks.updates)
-    elements = [
+    trainable, kept = (
         jax.tree.map(lambda array, mask: np.broadcast_to(mask, array.shape), params, by)
         for by in (trainable, masks.weights)
-    ]
-    recorder.declare(params, *elements)
+    )
+    recorder.declare(params, trainable=trainable, kept=kept)
 
 
 def update(
@@ -170,7 +170,7 @@ def fit(
     with pastnet.jax.Recorder(
         run.folder,
         params,
-        EVERY,
+        every=EVERY,
         # A dictionary says nothing of its layers.
         channel_axis={f"{name}/{key}": -1 for name in params for key in KEYS},
         learning_rate=lambda step: rate((step - 1) // STEPS_PER_EPOCH),

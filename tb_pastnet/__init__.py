@@ -18,6 +18,7 @@ from tb_pastnet import lazy
 if TYPE_CHECKING:
     from tb_pastnet import errors as errors
     from tb_pastnet import jax as jax
+    from tb_pastnet import keras as keras
     from tb_pastnet import numpy as numpy
     from tb_pastnet import testing as testing
     from tb_pastnet import torch as torch
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tb_pastnet.keras.past.past_variables import PastVariables as PastVariables
     from tb_pastnet.keras.recorder import Recorder as Recorder
     from tb_pastnet.reader.log import read as read
+    from tb_pastnet.torch.watching import watch as watch
 
 __version__ = "0.1.0"
 
@@ -57,6 +59,7 @@ _HOMES = {
     "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
     "jax": "tb_pastnet.jax",
+    "keras": "tb_pastnet.keras",
     "load_model": "tb_pastnet.keras.masks.masks",
     "numpy": "tb_pastnet.numpy",
     "read": "tb_pastnet.reader.log",
@@ -64,10 +67,12 @@ _HOMES = {
     "testing": "tb_pastnet.testing",
     "torch": "tb_pastnet.torch",
     "v1": "tb_pastnet.v1",
+    "watch": "tb_pastnet.torch.watching",
 }
-_NAMESAKES = {"jax", "numpy", "torch"}
+_NAMESAKES = {"jax", "keras", "numpy", "torch"}
 """Rooms that have the name of what they record: a star import mustn't put them in its place."""
-_NEEDS_NOTHING = {*_NAMESAKES, "OneShot", "PolynomialDecay", "errors", "read", "testing", "v1"}
+_NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "jax", "numpy", "read", "torch", "v1"}
+_NEEDS_NOTHING |= {"testing", "watch"}
 
 # What a star import gives: it would fail at the first name that can't be loaded.
 _ANY = _HOMES if lazy.installed("tensorflow", "keras") else _NEEDS_NOTHING

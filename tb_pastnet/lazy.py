@@ -22,6 +22,13 @@ def installed(*packages: str) -> bool:
         return True
 
 
+def _instead(package: str) -> str:
+    """Where the names of a framework are that the program itself uses."""
+    used = [name for name in ("torch", "jax") if name in sys.modules]
+    rooms = " or ".join(f"tb_pastnet.{name}" for name in used)
+    return f". For what this program imports, see {rooms}" if used and "." not in package else ""
+
+
 def names(
     package: str, homes: Mapping[str, str], needs_nothing: Collection[str] = ()
 ) -> Callable[[str], Any]:
@@ -53,7 +60,7 @@ def names(
             if name not in needs_nothing and error.name in EXTRAS:
                 raise ImportError(
                     f"Could not load {package}.{name}: expected {error.name} to be installed, got "
-                    f"none. Run: pip install tb-pastnet[{EXTRAS[error.name]}]"
+                    f"none. Run: pip install tb-pastnet[{EXTRAS[error.name]}]{_instead(package)}"
                 ) from error
             raise
         value = module if homes[name].endswith("." + name) else getattr(module, name)

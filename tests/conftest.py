@@ -14,6 +14,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
 
 from tests.devices import two_devices, two_workers  # noqa: F401 - fixtures
@@ -71,6 +72,17 @@ def names_from_the_first():
     state = sys.modules.get("keras.src.backend.common.global_state")
     if state is not None:
         state.set_global_attribute("object_name_uids", None)
+
+
+@pytest.fixture(autouse=True)
+def chance_is_given():
+    """What a network begins with, and so what is found of it, doesn't depend on earlier tests."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - what Keras and programs of others draw from
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+    if tensorflow := sys.modules.get("tensorflow"):
+        tensorflow.random.set_seed(0)
 
 
 @pytest.fixture(autouse=True)

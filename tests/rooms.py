@@ -88,9 +88,8 @@ class GraphRoom(NumpyRoom):
             variable = tf.get_variable("d/kernel", initializer=self.kernel)
             self.fed = tf.placeholder(tf.float32, variable.shape)
             self.assign = variable.assign(self.fed)
-            self.recorder = pastnet.v1.Recorder(
-                self.logdir, {"d/kernel": variable}, **self.settings
-            )
+            chosen = {"variables": {"d/kernel": variable}, **self.settings}
+            self.recorder = pastnet.v1.Recorder(self.logdir, **chosen)
             self.session = tf.Session()
             self.session.run(variable.initializer)
         self.recorder.restart(start, self.session)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from tb_pastnet.numpy.recorder import Recorder
 
-STEPS, EVERY, BATCH = 1200, 6, 512
-FREEZE = 300
+STEPS, EVERY, BATCH = 900, 6, 512
+FREEZE = 240
 """From this step on the first layer is meant to be frozen."""
-PRUNE = (400, 500, 600, 700)
+PRUNE = (300, 390, 480, 570)
 """At each of these steps an eighth of the channels of the second layer is pruned."""
 
 _RATE, _DECAY, _BETA = 2e-3, 0.05, 0.99
@@ -50,7 +50,7 @@ def train(run: DemoRun, folder: Path) -> float:
         recorder.expect_end(STEPS)
         for step in range(1, STEPS + 1):
             if run.freezes and step == FREEZE:
-                recorder.declare({f"{_FROZEN}/*": False})
+                recorder.declare(trainable={f"{_FROZEN}/*": False})
             if run.prunes and step in PRUNE:
                 recorder.declare(kept=network.prune())
             chosen = np.random.default_rng(step).integers(0, len(labels), BATCH)

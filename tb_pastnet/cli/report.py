@@ -137,6 +137,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "source": run.source,
         "past": run.past,
         "every": run.every,
+        **({"config": run.config} if run.config else {}),
         "closed": run.closed,
         "lineages": len(run.lineages),
         "records": len(steps),

@@ -20,6 +20,7 @@ _OURS = {
     "logdir": "log_dir directory path save_dir output_dir default_root_dir",
     "every": "histogram_freq update_freq log_freq save_freq freq frequency interval period "
     "every_n_steps log_every_n_steps save_steps logging_steps",
+    "arrays": "weights params model",
     "variables": "layers weights params names name scope var_list",
     "weights": "arrays params model",
     "params": "model weights variables",
@@ -28,8 +29,8 @@ _OURS = {
     "name": "layer layers variable variables weight weights",
     "channels": "filters units indices index rows",
     "channel_axis": "axis dim",
-    "kept": "mask pruned masks",
-    "trainable": "mask frozen",
+    "trainable": "mask masks frozen freeze requires_grad",
+    "kept": "mask masks pruned prune",
     "sparsity": "target_sparsity final_sparsity amount ratio fraction",
     "initial": "initial_sparsity start",
     "final": "final_sparsity target_sparsity end",
@@ -43,6 +44,10 @@ _OURS = {
     "probe": "probe_data validation_data batch inputs",
     "example": "example_inputs sample inputs batch",
     "tau": "momentum decay ema_momentum",
+    "config": "hparams hyperparameters hyperparams args",
+    "follows": "target targets ema teacher",
+    "log": "log_fn logger wandb",
+    "on_violation": "on_leak on_change raise_on_violation",
 }
 """The names of others, by our name."""
 
@@ -51,7 +56,16 @@ _STOPPING = (
     "keras.callbacks.EarlyStopping takes it; on_violation='stop' ends a training whose frozen "
     "weights changed."
 )
+_HELD = "Set trainable = False of the layer, or hold single weights by pastnet.Masks(model)."
 _ELSEWHERE = {
+    "trainable": _HELD,
+    "frozen": _HELD,
+    "kept": "Prune by pastnet.Masks(model), and pass masks= where the model doesn't carry them.",
+    "initial_step": "Leave it out: steps are counted here; in a graph call restart(step).",
+    "optimizer": "Leave it out: the trainer has it.",
+    "model": "Leave it out: the trainer has it.",
+    "probe": "Leave it out: it evaluates Keras models on TensorFlow.",
+    "graph": "Leave it out: variables= are of one graph.",
     "frequency": "Pass every= to PruningCallback.",
     "verbose": "Leave it out: verbose= of fit decides what is printed.",
     **dict.fromkeys(("patience", "monitor", "min_delta", "restore_best_weights"), _STOPPING),

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tb_pastnet.core.names import Names
 from tb_pastnet.errors import InvalidArgument
 
+Follows = Mapping[Any, Any] | Iterable[Any] | None
+"""A user's targets, or a mapping from these to their sources."""
+
 
 def follow_pairs(
-    names: Names, follows: Any, look_up: Callable[[Any], Collection[str]]
+    names: Names, follows: Follows, look_up: Callable[[Any], Collection[str]]
 ) -> dict[str, str | None]:
     """The source of each weight that follows, by their names in the log.
 
     Args:
         names: of all weights.
         follows: a mapping from targets to sources, or only targets, in a user's own words. Then
-            sources are found by name; None if that isn't clear.
+            sources are found by name; None if that isn't clear. None: no weight follows.
         look_up: finds the names of targets without sources, like `names.following`.
 
     Raises:
         InvalidArgument: a target has no source of its shape, several, or is its own source.
         UnknownName: as `names.all` does.
     """
+    if follows is None:
+        return {}
     if isinstance(follows, Mapping):
         pairs: dict[str, str | None] = {}
         for target, source in follows.items():

@@ -70,12 +70,13 @@ class Description:
     # with a probe, it was evaluated at the records whose number is a multiple of this
     probe_every: int = 1
     groups: tuple[str, ...] = ()  # names of the groups of weights that have their own learning rate
+    config: Mapping[str, Any] = field(default_factory=dict)  # the user's `config=`
 
     @property
     def names(self) -> int:
         """How many layers, variables and others it names."""
         layers = len(self.layers) + sum(len(layer.variables) for layer in self.layers)
-        rest = len(self.skipped) + len(self.groups) + len(self.versions)
+        rest = len(self.skipped) + len(self.groups) + len(self.versions) + len(self.config)
         return layers + len(self.variables) + rest
 
 
@@ -94,6 +95,8 @@ def encode_description(description: Description, *, tag: str, step: int) -> byte
     Raises InvalidArgument if a reader would refuse it: `fitting` finds out what fits before.
     """
     data = asdict(description)
+    if not description.config:  # logs that have none stay as they were
+        del data["config"]
     with json_payload.encoding("a complete description"):
         _description(data)
     payload = json_payload.pack(data)
@@ -138,6 +141,7 @@ def _description(data: Mapping[str, Any]) -> Description:
         audited=data.get("audited") is True,
         probe_every=max(1, natural(data.get("probe_every", 1))),
         groups=tuple(text(name) for name in data.get("groups", ())),
+        config={text(name): _setting(value) for name, value in data.get("config", {}).items()},
     )
 
 
@@ -157,6 +161,14 @@ def _variable(data: Mapping[str, Any]) -> VariableEntry:
         group=None if data.get("group") is None else natural(data["group"]),
         follows=data.get("follows") is True,
     )
+
+
+def _setting(value: Any) -> str | int | float | bool | None:
+    if isinstance(value, str):
+        return text(value)
+    if not (value is None or isinstance(value, bool | int | float)):
+        raise ValueError("a setting that is neither a number nor a text")
+    return value
 
 
 def _seconds(value: Any) -> float:

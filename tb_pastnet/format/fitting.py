@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 
 from tb_pastnet.format import budget, limits
@@ -111,6 +111,12 @@ def group_names(names: Collection[str]) -> tuple[str, ...]:
     # In JSON a character takes up to 12 bytes, and a mark may follow.
     most = (_share() // max(len(chosen), 1) - 80) // 12
     return tuple(shown(name, max(1, min(most, limits.MAX_NAME))) for name in chosen)
+
+
+def config_fits(config: Mapping[str, object]) -> bool:
+    """Whether a description has room for a user's mapping, and a reader accepts its texts."""
+    texts = [*config, *(value for value in config.values() if isinstance(value, str))]
+    return not any(map(_refused_name, texts)) and len(_json(config)) <= _share() // 2
 
 
 def _share() -> int:

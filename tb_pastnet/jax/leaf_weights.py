@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
-from tb_pastnet.core.follow_pairs import follow_pairs
+from tb_pastnet.core.follow_pairs import Follows, follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.jax.tree import Leaf, Tree, leaves
 from tb_pastnet.record.array_recorder import ArrayWeight
@@ -127,7 +127,7 @@ def network_of(
     tree: Tree,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
-    follows: Iterable[Any] = (),
+    follows: Follows = None,
 ) -> Network[LeafWeight]:
     """Lists what is recorded of a pytree; raises InvalidArgument if that is nothing."""
     usable: dict[str, Leaf] = {}

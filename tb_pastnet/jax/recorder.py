@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import jax
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.follow_pairs import Follows
+from tb_pastnet.core.subject import JAX, check_subject
 from tb_pastnet.jax.leaf_source import LeafSource
 from tb_pastnet.jax.leaf_weights import AxisOverrides, network_of
 from tb_pastnet.jax.state_causes import StateCauses
@@ -17,12 +19,12 @@ from tb_pastnet.jax.tree import Tree, by_name
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.array_recorder import ArrayRecorder, Rate
 from tb_pastnet.record.failures import noted
-from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import OUTSIDE
 from tb_pastnet.record.scalars import LogFunction
-from tb_pastnet.record.schedule import Schedule
 
-Masks = Any
+Declared = Any
 """A pytree of booleans or arrays of 0 and 1, a prefix of one, or a function that makes it."""
 
 
@@ -53,31 +55,33 @@ class Recorder(ArrayRecorder):
         channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`.
         learning_rate: a number, or a function of the step that `record` gets. It may be passed to
             `record` instead.
-        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
-            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
-            record that needs it has no delta.
-        masks: which leaves updates may change, as for `optax.masked`: a pytree of booleans, a
+        trainable: which leaves updates may change, as for `optax.masked`: a pytree of booleans, a
             prefix of one, or a function that makes it from params. An array of 0 and 1 is a mask of
             the elements. Weights with False aren't held here: they are compared bitwise with their
             earlier values.
         kept: the same for pruning: 0 where weights are pruned, and so should be zero.
-        opt_state: the current optimizer state, as for `record`.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
+            network, as names or patterns, or as a mapping from these to the weights that they
+            follow.
+        config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
+            `pastnet.read` and `report --json` give them back.
         audit: whether each record compares these weights with their earlier values. That takes one
             more copy of them.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
             beyond it are left out. None: no limit.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
-        follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names or patterns, or as a mapping from these to the weights that they
-            follow.
         log: a function that is called with the numbers of each record, a dictionary of floats, and
             its step, like `wandb.log`.
+        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
+            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
+            record that needs it has no delta.
         exit_timeout: seconds that the program waits at its end for a store.
+        opt_state: the current optimizer state, as for `record`.
 
     Raises:
-        InvalidArgument: there is nothing to record, or `every`, `past`, an axis, `masks`, `kept` or
-            `budget` is invalid.
+        InvalidArgument: there is nothing to record, or an axis, `trainable`, `kept` or another
+            option is invalid.
         UnknownName: a name fits no leaf, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -96,23 +100,28 @@ class Recorder(ArrayRecorder):
         self,
         logdir: str | os.PathLike[str],
         params: Any,
+        *,
         every: int = 10,
         past: str | int = "previous",
         variables: Iterable[str] | None = None,
         channel_axis: AxisOverrides | None = None,
         learning_rate: Rate = None,
-        initial_step: int | None = None,
-        masks: Masks = None,
-        kept: Masks = None,
-        opt_state: Any = None,
+        trainable: Declared = None,
+        kept: Declared = None,
+        follows: Follows = None,
+        config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
-        follows: Iterable[str] = (),
         log: LogFunction | None = None,
+        initial_step: int | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
+        opt_state: Any = None,
     ) -> None:
-        schedule = Schedule(every, past, initial_step, budget)
+        check_logdir(logdir)
+        check_subject(params, JAX, "record", "params")
+        options = Options.of(locals())
+        schedule = options.schedule()
         self._tree = Tree(params)
         with self._tree.seen(params, opt_state):
             network = network_of(params, self._tree, variables, channel_axis, follows)
@@ -122,13 +131,10 @@ class Recorder(ArrayRecorder):
                 logdir,
                 LeafSource(network, self._tree, learning_rate, packages, *processes),
                 schedule,
-                by_name(params, masks, "masks"),
+                by_name(params, trainable, "trainable"),
                 by_name(params, kept, "kept"),
+                options,
                 causes=StateCauses(self._tree),
-                audit=audit,
-                on_violation=on_violation,
-                log=log,
-                exit_timeout=exit_timeout,
             )
         self._tree.training = schedule.timer.part(OUTSIDE)
 
@@ -179,18 +185,23 @@ class Recorder(ArrayRecorder):
 
     @noted("Could not declare masks")
     def declare(
-        self, params: Any, masks: Masks = None, kept: Masks = None, opt_state: Any = None
+        self,
+        params: Any,
+        *,
+        trainable: Declared = None,
+        kept: Declared = None,
+        opt_state: Any = None,
     ) -> None:
         """Declares which weights are held from the next step on, if that changes during training.
 
         Args:
             params: the current pytree: held weights are compared with it from now on.
-            masks: as in the constructor; None: as before.
+            trainable: as in the constructor; None: as before.
             kept: as in the constructor; None: as before.
             opt_state: the current optimizer state, as for `record`.
         """
         with self._tree.seen(params, opt_state):
-            self._declare(by_name(params, masks, "masks"), by_name(params, kept, "kept"))
+            self._declare(by_name(params, trainable, "trainable"), by_name(params, kept, "kept"))
             self.observe()
 
     def _look_last(self) -> None:

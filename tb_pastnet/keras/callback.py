@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
 
-from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.arguments import answered, names_of
+from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.errors import PastNetError
 from tb_pastnet.keras.model.walk import is_ready
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.steps import CountingCallback
 from tb_pastnet.keras.types import Probed, RateSource
 from tb_pastnet.keras.variable_recorder import VariableRecorder
-from tb_pastnet.record import alerts, scalars, schedule
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures, noted
-from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
@@ -46,14 +48,16 @@ class PastNetCallback(CountingCallback):
             None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.
         learning_rate: the learning rate to record; None: the optimizer's.
+        follows: weights that anything but the optimizer moves on purpose, such as a target network,
+            as for `Recorder`.
+        config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
+            `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights held by `pastnet.Masks` or `trainable=False`
             bitwise with the values at which they were held. That takes one more copy of them.
         probe: a fixed batch on which to compare outputs with past ones, as for `Recorder`.
         probe_every: records from one evaluation of the probe to the next.
         budget: a limit of the recording overhead as a share of training, as for `Recorder`.
         on_violation: "log" or a function, as for `Recorder`, or "stop": `fit` ends after the batch.
-        follows: weights that anything but the optimizer moves on purpose, such as a target
-            network, as for `Recorder`.
         log: a function that is called with the numbers of each record and its step, as for
             `Recorder`.
         exit_timeout: seconds that the program waits at its end for a store, as for `Recorder`.
@@ -76,43 +80,26 @@ class PastNetCallback(CountingCallback):
     def __init__(
         self,
         logdir: str | os.PathLike[str],
+        *,
         every: int = 10,
         past: str | int = "previous",
         variables: Iterable[Any] | None = None,
         channel_axis: AxisOverrides | None = None,
         learning_rate: RateSource = None,
+        follows: Follows = None,
+        config: Mapping[str, Any] | None = None,
         audit: bool = True,
         probe: Probed = None,
+        probe_every: int = 1,
         budget: float | None = None,
         on_violation: Wish = LOG,
-        probe_every: int = 1,
-        follows: Iterable[Any] = (),
         log: LogFunction | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         super().__init__()
-        check_logdir(logdir)
-        schedule.check(every, past, budget, probe_every)
-        alerts.check(on_violation)
-        scalars.check(log)
-        check_exit_timeout(exit_timeout)
+        self._logdir = check_logdir(logdir)
+        self._options = Options.of(locals())
         self.recorder: Recording | None = None
-        self._settings = {
-            "logdir": logdir,
-            "every": every,
-            "past": past,
-            "variables": variables,
-            "channel_axis": channel_axis,
-            "learning_rate": learning_rate,
-            "audit": audit,
-            "probe": probe,
-            "probe_every": probe_every,
-            "budget": budget,
-            "on_violation": on_violation,
-            "follows": follows,
-            "log": log,
-            "exit_timeout": exit_timeout,
-        }
         self._recorded: Any = None
         self._weights: list[int] = []
         self._remaining: int | None = None
@@ -174,7 +161,7 @@ class PastNetCallback(CountingCallback):
     @metered("Could not copy the past values")
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Copies the past values if they are those of an epoch."""
-        if self.recorder is not None and self._settings["past"] == "epoch":
+        if self.recorder is not None and self._options.past == "epoch":
             self.recorder.sync()
 
     @metered("Could not write records")
@@ -187,6 +174,7 @@ class PastNetCallback(CountingCallback):
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
             line = self.recorder.summary if self.recorder.records else ""
+            self.recorder.reported = True  # or `fit` is asked to be quiet
             if line and (self.params or {}).get("verbose"):
                 print(line)  # noqa: T201 - as `fit` prints
 
@@ -215,13 +203,13 @@ class PastNetCallback(CountingCallback):
     def _start(self) -> None:
         self._recorded = model = self._trained
         self._weights = list(map(id, model.weights))
-        settings = {**self._settings, "initial_step": self._count.step}
+        options = replace(self._options, initial_step=self._count.step)
         if keras.backend.backend() == "tensorflow":
             from tb_pastnet.keras.recorder import Recorder
 
-            self.recorder = Recorder(model=model, **settings)
+            self.recorder = Recorder(self._logdir, model, **options.only(*names_of(Recorder)[2:]))
         else:
-            self.recorder = VariableRecorder(model=model, **settings)
+            self.recorder = VariableRecorder(self._logdir, model, options)
             self._count.steps_of = self.recorder.steps_of
         self.recorder.follow_executions()
         self._timer = self.recorder.meter

@@ -71,6 +71,13 @@ class KerasSource(PartedSource):
             self._copies[number] = parts
         self.release()
 
+    def updates(self) -> int | None:
+        """See `Source`: of several optimizers the most."""
+        rate = self._rate
+        if not isinstance(rate, UsedRate):
+            return None
+        return max(map(rate.updates, rate.optimizers().values()), default=None)
+
     @property
     def writes(self) -> bool:
         """See `Source`: whether this is the chief."""

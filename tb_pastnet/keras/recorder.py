@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.masks.carried import given_masks, left_behind, masks_in
@@ -21,11 +22,11 @@ from tb_pastnet.keras.types import Model, Probed, RateSource
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
-from tb_pastnet.record.schedule import Schedule
 
 
 @answered
@@ -57,11 +58,14 @@ class Recorder(Recording):
         learning_rate: a number, a variable, an optimizer or a list of them, a Keras schedule or a
             function. None: the optimizers that the model holds. With several, each weight has the
             rate of its own optimizer.
-        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
-            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
-            record that needs it has no delta.
         masks: the `Masks` of a mapping of variables; those of a Keras model or tf.Module are found.
             Each change of them is recorded when it happens.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
+            network, as names, patterns, layers or variables, or as a mapping from these to the
+            weights that they follow. `trainable=False` doesn't hold them: their channels are
+            *following*, not violations. Masks hold them like others.
+        config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
+            `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights held by masks or `trainable=False` bitwise with
             the values at which they were held. That takes one more copy of these weights.
         probe: a fixed batch, or a tuple of arguments, to call the model with: each record also has
@@ -75,13 +79,12 @@ class Recorder(Recording):
             https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
-        follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names, patterns, layers or variables, or as a mapping from these to the
-            weights that they follow. `trainable=False` doesn't hold them: their channels are
-            *following*, not violations. Masks hold them like others.
         log: a function that is called with the numbers of each record, a dictionary of floats by
             names such as "pastnet/frozen" and "pastnet/layers/conv1/delta", and its step, like
             `wandb.log`.
+        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
+            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
+            record that needs it has no delta.
         exit_timeout: seconds that the program waits at its end for a store; unwritten records are
             then lost, and logged. For a local disk it waits at most 2.
 
@@ -107,24 +110,27 @@ class Recorder(Recording):
         self,
         logdir: str | os.PathLike[str],
         model: Model,
+        *,
         every: int = 10,
         past: str | int = "previous",
         variables: Iterable[Any] | None = None,
         channel_axis: AxisOverrides | None = None,
         learning_rate: RateSource = None,
-        initial_step: int | None = None,
         masks: Masks | None = None,
+        follows: Follows = None,
+        config: Mapping[str, Any] | None = None,
         audit: bool = True,
         probe: Probed = None,
+        probe_every: int = 1,
         budget: float | None = None,
         on_violation: Wish = LOG,
-        probe_every: int = 1,
-        follows: Iterable[Any] = (),
         log: LogFunction | None = None,
+        initial_step: int | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
-        failures = Failures()
-        schedule = Schedule(every, past, initial_step, budget, probe_every=probe_every)
+        check_logdir(logdir)
+        options, failures = Options.of(locals()), Failures()
+        schedule = options.schedule()
         found = with_effective(find_variables(model))
         recorded = network_of(TFWeight, found, shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
@@ -143,5 +149,4 @@ class Recorder(Recording):
             )
         start = recorded.origin()
         tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)
-        told = compared, on_violation, log, exit_timeout
-        super().__init__(logdir, source, schedule, tracker, failures, *told)
+        super().__init__(logdir, source, schedule, tracker, failures, options, compared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -13,14 +13,13 @@ from tb_pastnet.keras.audit.flag_audit import FlagAudit
 from tb_pastnet.keras.measure.used_rate import UsedRate
 from tb_pastnet.keras.model.walk import layer_variables
 from tb_pastnet.keras.model.weights import (
-    AxisOverrides,
     FoundWeight,
     TrainableFlags,
     network_of,
     shown,
 )
 from tb_pastnet.keras.still_variables import StillVariables
-from tb_pastnet.keras.types import Model, Probed, RateSource, Variable
+from tb_pastnet.keras.types import Model, Variable
 from tb_pastnet.record.array_recorder import RatedSource
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
@@ -28,8 +27,8 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.device_array import fetch, tensor_values, values_of
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.recording import Recording
-from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array, Network
 
 
@@ -138,47 +137,29 @@ def _processes() -> tuple[int, int]:
 
 
 class VariableRecorder(Recording):
-    """A `Recording` of a Keras model by the arguments of `PastNetCallback`.
+    """A `Recording` of a Keras model by the options of `PastNetCallback`.
 
-    Masks and probes work only on TensorFlow. `settings` are those of `Recording`.
+    Masks and probes work only on TensorFlow.
     """
 
-    def __init__(
-        self,
-        logdir: str,
-        model: Model,
-        every: int,
-        past: str | int,
-        variables: Iterable[Any] | None,
-        channel_axis: AxisOverrides | None,
-        learning_rate: RateSource,
-        initial_step: int,
-        audit: bool,
-        probe: Probed,
-        budget: float | None,
-        probe_every: int,
-        follows: Iterable[Any],
-        **settings: Any,
-    ) -> None:
-        if probe is not None:
+    def __init__(self, logdir: str, model: Model, options: Options) -> None:
+        if options.probe is not None:
             raise InvalidArgument(
                 f"Could not evaluate a probe: expected Keras on TensorFlow, got the backend "
                 f"{keras.backend.backend()!r}. Leave probe= out, or set KERAS_BACKEND=tensorflow."
             )
         values, failures = Values(model), Failures()
-        network = network_of(
-            VariableWeight, layer_variables(model), shown(model), variables, channel_axis, follows
-        )
+        wanted = options.variables, options.channel_axis, options.follows
+        network = network_of(VariableWeight, layer_variables(model), shown(model), *wanted)
         for weight in network.everything:
             weight.values = values
-        rate = UsedRate(learning_rate, model, values.number)
+        rate = UsedRate(options.learning_rate, model, values.number)
         # Before a step, notes where the values of variables go.
         self.expect_update = values.note
         # How many updates an optimizer has made, even while JAX holds its variables.
         self.steps_of = rate.updates
-        audited = Audit(VariableAudit(network.weights), lambda: None) if audit else None
+        audited = Audit(VariableAudit(network.weights), lambda: None) if options.audit else None
         start = network.origin()
         tracker = MaskTracker(network.weights, lambda: None, audited, lambda: start, failures)
-        schedule = Schedule(every, past, initial_step, budget, probe_every=probe_every)
         source = VariableSource(network, rate)
-        super().__init__(logdir, source, schedule, tracker, failures, **settings)
+        super().__init__(logdir, source, options.schedule(), tracker, failures, options)

@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from tb_pastnet.core.subject import KERAS, check_subject
 from tb_pastnet.errors import InvalidArgument, UnsupportedBackend
 
 OLDEST = {"keras": (3, 7), "tensorflow": (2, 16)}
@@ -40,16 +41,11 @@ def check_model(model: object) -> None:
     """Raises an error for what Keras 3 can't train: a model of tf_keras, a module of PyTorch."""
     refuse_legacy(model)
     if not isinstance(model, keras.layers.Layer):
-        mend = "Use pastnet.torch.Recorder." if is_torch(model) else "Pass the model itself."
+        check_subject(model, KERAS, "record")
         raise InvalidArgument(
             f"Could not follow {model!r:.60}: expected model= a keras.Model, got "
-            f"{type(model).__name__}. {mend}"
+            f"{type(model).__name__}. Pass the model itself."
         )
-
-
-def is_torch(model: object) -> bool:
-    """Whether it is a module of PyTorch, without importing PyTorch."""
-    return _is_of("torch", model)
 
 
 def refuse_legacy(model: object) -> None:

@@ -13,16 +13,23 @@ import numpy.typing as npt
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.axes import channel_axis as axis_of
 from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.core.follow_pairs import follow_pairs
+from tb_pastnet.core.follow_pairs import Follows, follow_pairs
 from tb_pastnet.core.names import Called, Names
+from tb_pastnet.core.subject import check_subject
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.alerts import LOG, Wish
-from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, Rate, RatedSource
+from tb_pastnet.record.array_recorder import (
+    ArrayRecorder,
+    ArrayWeight,
+    Declared,
+    Rate,
+    RatedSource,
+)
 from tb_pastnet.record.device_array import tensor_values
-from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import metered
 from tb_pastnet.record.scalars import LogFunction
-from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array, Network, names_of
 
 Read = Callable[[], npt.ArrayLike]
@@ -41,9 +48,9 @@ class Recorder(ArrayRecorder):
 
     Args:
         logdir: the run's directory, local or in a store such as "s3://bucket/runs/a".
-        weights: a function for each name, such as "dense/kernel", that returns the current array,
-            always of the same shape and dtype. The part before the last "/" is its layer. Arrays
-            of no floating dtype, or without elements, are skipped: the log lists them.
+        arrays: a function for each name, such as "dense/kernel", that returns the current array,
+            always of the same shape and dtype. The part before the last "/" is its layer. Arrays of
+            no floating dtype, or without elements, are skipped: the log lists them.
         every: a record is due when `step // every` grows, at the first step, and at the last if
             `expect_end` announces it.
         past: what weights are compared with: "previous" (one step before), "record" (the previous
@@ -53,29 +60,31 @@ class Recorder(ArrayRecorder):
         channel_axis: channel axes by name, for example `{"mix/weight": 0}`; the default is the last
             axis.
         learning_rate: a number, or a function of the step.
-        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
-            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
-            record that needs it has no delta.
-        masks: what updates may change, by name: False for nothing, or an array of 0 and 1, one for
-            each element. Weights with 0 aren't held here: they are compared bitwise with their
+        trainable: what updates may change, by name: False for nothing, or an array of 0 and 1, one
+            for each element. Weights with 0 aren't held here: they are compared bitwise with their
             earlier values.
         kept: the same for pruning: 0 where weights are pruned, and so should be zero.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
+            network, as names or patterns, or as a mapping from these to the weights that they
+            follow.
+        config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
+            `pastnet.read` and `report --json` give them back.
         audit: whether each record compares these weights with their earlier values. That takes one
             more copy of them.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
             beyond it are left out. None: no limit.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
-        follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names or patterns, or as a mapping from these to the weights that they
-            follow.
         log: a function that is called with the numbers of each record, a dictionary of floats, and
             its step, like `wandb.log`.
+        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
+            None: one less than the first call's step if that is 0 or 1; otherwise unknown, and a
+            record that needs it has no delta.
         exit_timeout: seconds that the program waits at its end for a store.
 
     Raises:
         InvalidArgument: there is nothing to record, a weight is no function, or `every`, `past`, an
-            axis, `masks`, `kept` or `budget` is invalid.
+            axis, `trainable`, `kept` or `budget` is invalid.
         UnknownName: a name fits no weight, or several.
         UnwritableLog: the log directory can't be made or written.
 
@@ -94,71 +103,70 @@ class Recorder(ArrayRecorder):
     def __init__(
         self,
         logdir: str | os.PathLike[str],
-        weights: Mapping[str, Read],
+        arrays: Mapping[str, Read],
+        *,
         every: int = 10,
         past: str | int = "previous",
         variables: Iterable[str] | None = None,
         channel_axis: AxisOverrides | None = None,
         learning_rate: Rate = None,
-        initial_step: int | None = None,
-        masks: Mapping[str, Any] | None = None,
-        kept: Mapping[str, Any] | None = None,
+        trainable: Declared | None = None,
+        kept: Declared | None = None,
+        follows: Follows = None,
+        config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
-        follows: Iterable[str] = (),
         log: LogFunction | None = None,
+        initial_step: int | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
-        schedule = Schedule(every, past, initial_step, budget)
-        network = _network(weights, variables, channel_axis, follows)
+        check_logdir(logdir)
+        options = Options.of(locals())
+        network = _network(arrays, variables, channel_axis, follows)
         super().__init__(
             logdir,
             RatedSource(network, learning_rate),
-            schedule,
-            _by_name(network, masks, "masks"),
+            options.schedule(),
+            _by_name(network, trainable, "trainable"),
             _by_name(network, kept, "kept"),
-            audit=audit,
-            on_violation=on_violation,
-            log=log,
-            exit_timeout=exit_timeout,
+            options,
         )
 
     @metered("Could not declare masks")
-    def declare(
-        self, masks: Mapping[str, Any] | None = None, kept: Mapping[str, Any] | None = None
-    ) -> None:
+    def declare(self, *, trainable: Declared | None = None, kept: Declared | None = None) -> None:
         """Declares which weights are held from the next step on, if that changes during training.
 
         Args:
-            masks: as in the constructor; other weights stay as they are.
+            trainable: as in the constructor; other weights stay as they are.
             kept: as in the constructor; other weights stay as they are.
         """
         network: Any = self._source.network
-        self._declare(_by_name(network, masks, "masks"), _by_name(network, kept, "kept"))
+        self._declare(_by_name(network, trainable, "trainable"), _by_name(network, kept, "kept"))
         self.observe()
 
 
 def _network(
-    weights: Mapping[str, Read],
+    arrays: Any,
     variables: Iterable[str] | None,
     axes: AxisOverrides | None,
-    follows: Iterable[str],
+    follows: Follows,
 ) -> Network[ArrayWeight]:
-    if not isinstance(weights, Mapping):
+    if not isinstance(arrays, Mapping):
+        check_subject(arrays, "a mapping of names to functions", "record", "arrays")
         raise InvalidArgument(
-            f"Could not record {weights!r:.60}: expected weights= a mapping of names to functions, "
-            f"got {type(weights).__name__}. Write {{'dense/kernel': lambda: kernel}}."
+            f"Could not record {arrays!r:.60}: expected arrays= a mapping of names to functions, "
+            f"got {type(arrays).__name__}. Write {{'dense/kernel': lambda: kernel}}."
         )
-    for name in weights:
+    for name in arrays:
         if not isinstance(name, str):
             raise InvalidArgument(
-                f"Could not record {name!r:.60}: expected weights= with names, got one of type "
+                f"Could not record {name!r:.60}: expected arrays= with names, got one of type "
                 f"{type(name).__name__}. Write a name such as 'dense/kernel'."
             )
     values: dict[str, Array] = {}
     skipped = []
-    for name, read in weights.items():
+    for name, read in arrays.items():
         value = _first(name, read)
         reason = _unusable(value)
         if reason is None:
@@ -178,7 +186,7 @@ def _network(
         form = value.shape, value.dtype.name
         everything.append(
             ArrayWeight(
-                name, *form, axis, partial(_read, name, weights[name], form), follows=name in moved
+                name, *form, axis, partial(_read, name, arrays[name], form), follows=name in moved
             )
         )
     shown = "a mapping of functions"

@@ -69,6 +69,7 @@ class Run:
         closed: whether training ended normally.
         lineages: its writers, in order; a later one supersedes from its first step on.
         skipped: variables that were not recorded, and why.
+        config: the hyperparameters that the training noted by `config=`, of its newest lineage.
         account: what became of its due records: `offered` is the sum of the other numbers.
         problem: why it could not be read, "" if it was; then it is empty.
         overhead: the recording overhead, all lineages together; None if not recorded, as in a log
@@ -102,6 +103,7 @@ class Run:
         self.closed = run.closed
         self.lineages: tuple[Lineage, ...] = tuple(lineage.public for lineage in run.lineages)
         self.skipped: Mapping[str, str] = dict(run.skipped)
+        self.config: Mapping[str, str | int | float | bool | None] = dict(run.config)
         self.account: Account = run.account
         self.problem: str = run.problem
         self.overhead: Overhead | None = run.overhead

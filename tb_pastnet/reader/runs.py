@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress, islice
 from typing import Any
 
@@ -67,6 +67,7 @@ class CatalogRun:
     every: int | None = None
     origin: str = ""
     skipped: tuple[tuple[str, str], ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why it could not be read; then it is empty
 
     def emptied(self, problem: str) -> CatalogRun:
@@ -145,9 +146,8 @@ def join_lineages(name: str, ordered: Sequence[LineageHead], *, shared: bool = F
     if not descriptions:
         return run
     latest = descriptions[-1]
-    return replace(
-        run, past=latest.past, every=latest.every, origin=latest.origin, skipped=latest.skipped
-    )
+    told = "past", "every", "origin", "skipped", "config"
+    return replace(run, **{name: getattr(latest, name) for name in told})
 
 
 def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, ...]:

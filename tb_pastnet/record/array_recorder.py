@@ -16,6 +16,7 @@ from tb_pastnet.record.audit.freeze_audit import Audit, CauseFinder
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
@@ -100,7 +101,7 @@ class DeclaredAudit(ArrayAudit):
 
 
 class ArrayRecorder(Recording):
-    """A `Recording` of arrays with declared masks; `wishes` are its optional arguments."""
+    """A `Recording` of arrays with declared masks."""
 
     _source: RatedSource
 
@@ -109,34 +110,32 @@ class ArrayRecorder(Recording):
         logdir: str | os.PathLike[str],
         source: RatedSource,
         schedule: Schedule,
-        masks: Declared,
+        trainable: Declared,
         kept: Declared,
-        *,
+        options: Options,
         causes: CauseFinder | None = None,
-        audit: bool,
-        **wishes: Any,
     ) -> None:
         weights, failures = source.network.weights, Failures()
         self._table = table = declared_table(weights)
-        self._declare(masks, kept)
+        self._declare(trainable, kept)
         start, audited = "", None
         if source.writes:
             start = source.network.origin()
-            if audit:
+            if options.audit:
                 held = DeclaredAudit(weights, causes or DecayByNumbers())
                 audited = Audit(held, lambda: table)
         tracker = MaskTracker(weights, lambda: table, audited, lambda: start, failures)
-        super().__init__(logdir, source, schedule, tracker, failures, **wishes)
+        super().__init__(logdir, source, schedule, tracker, failures, options)
 
-    def _declare(self, masks: Declared, kept: Declared) -> None:
+    def _declare(self, trainable: Declared, kept: Declared) -> None:
         """Sets what updates may change, and what is kept; other weights stay as they are."""
-        whole = {name: mask for name, mask in masks.items() if not np.ndim(mask)}
+        whole = {name: mask for name, mask in trainable.items() if not np.ndim(mask)}
         flags = {
             name: flag_of(mask, name, "trainable")
             for name, mask in whole.items()
             if name in self._table.weights
         }
-        elements = {name: mask for name, mask in masks.items() if name not in whole}
+        elements = {name: mask for name, mask in trainable.items() if name not in whole}
         declare(self._table, elements, kept)  # all of it, or nothing
         for name, flag in flags.items():
             self._table.weights[name].declared_trainable = flag

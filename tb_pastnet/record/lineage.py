@@ -33,6 +33,7 @@ from tb_pastnet.record.failures import LOGGER, Failures
 from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.messages import Message, read_messages
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.run_lock import RunLock
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.segments import (
@@ -55,14 +56,14 @@ _WRITING: dict[RunName, tuple[weakref.ref[Sink], str]] = {}
 
 
 class Recorded(NamedTuple):
-    """What all lineages of a Recorder are made from; `exit_timeout` is of a store, in seconds."""
+    """What all lineages of a Recorder are made from."""
 
     source: Source
     schedule: Schedule
     tracker: MaskTracker
     failures: Failures
     probe: Probing | None
-    exit_timeout: float
+    options: Options
 
 
 class Lineage:
@@ -137,7 +138,7 @@ class Lineage:
         self._segments = self._new_segments()
 
     def _new_segments(self) -> Segments:
-        return segments_in(_directory(self.run), time.time(), self._recorded.exit_timeout)
+        return segments_in(_directory(self.run), time.time(), self._recorded.options.exit_timeout)
 
     def begin(self, sink: Sink, *, resumed: bool) -> None:
         """Lets a sink write it; `resumed` has the origin of the lineage before it, if any."""
@@ -203,6 +204,7 @@ class Lineage:
             audited=tracker.audited,
             probe_every=schedule.probe_every,
             groups=group_names(self.groups),
+            config=self._recorded.options.config or {},
         )
 
     def close(self) -> None:

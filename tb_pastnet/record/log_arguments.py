@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from tb_pastnet.core.subject import kind_of
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.files import base_name
 from tb_pastnet.format.tags import parse_run
@@ -20,9 +21,12 @@ def check_logdir(logdir: Any) -> str:
         path = os.fspath(logdir)
         if isinstance(path, str) and _usable(path):
             return path
+    kind = kind_of(logdir)
+    got = f"{logdir!r:.100}" if kind is None else kind
+    mend = "" if kind is None else " before the network, as in Recorder(logdir, model)"
     raise InvalidArgument(
-        f"Could not record: expected logdir= the path of the run's own directory, got "
-        f"{logdir!r:.100}. Write logdir='runs/a'."
+        f"Could not record: expected logdir= the path of the run's own directory, got {got}. "
+        f"Write logdir='runs/a'{mend}."
     )
 
 

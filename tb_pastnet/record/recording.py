@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from typing import TypeVar
 
@@ -11,24 +12,28 @@ from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.record.alerts import LOG, STOP, Alerts, Wish
+from tb_pastnet.record.alerts import STOP, Alerts
 from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.lineage import Lineage, Recorded
-from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout, check_logdir
+from tb_pastnet.record.log_arguments import check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.measuring import Measuring
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, metered
-from tb_pastnet.record.scalars import LogFunction, Scalars
-from tb_pastnet.record.scalars import check as check_log
+from tb_pastnet.record.scalars import Scalars
 from tb_pastnet.record.schedule import Action, Schedule
-from tb_pastnet.record.sink import Sink
+from tb_pastnet.record.sink import AT_EXIT, Sink
 from tb_pastnet.record.source import Probing, Source
 from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 
 Own = TypeVar("Own", bound="Recording")
 
 _NO_STEP = "Could not make a record: expected a step from 0 to 2 ** 53, got another"
+_NOT_COUNTED = (
+    "Could not make a record: expected a step, as nothing here counts updates, got none. Write "
+    "record(step)"
+)
 _WENT_BACK = (
     "Step %s was recorded after step %s: records from there on are replaced, as after restoring a "
     "checkpoint. Count steps through all epochs, or call restart(step) where training goes back."
@@ -45,6 +50,7 @@ class Recording:
     Attributes:
         records: how many were made.
         alerts: the reaction to violations.
+        reported: whether `summary` has been shown; else `close` prints it.
 
     Raises:
         InvalidArgument: `logdir` is no path, or the directory of a lineage; or
@@ -59,10 +65,8 @@ class Recording:
         schedule: Schedule,
         tracker: MaskTracker,
         failures: Failures,
+        options: Options,
         probe: Probing | None = None,
-        on_violation: Wish = LOG,
-        log: LogFunction | None = None,
-        exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         logdir = check_logdir(logdir)
         self._source = source
@@ -71,29 +75,28 @@ class Recording:
         self._tracker = tracker
         self._measuring = Measuring(source, schedule, tracker, failures, probe)
         self._failures = failures
-        if on_violation == STOP and source.workers > 1:
+        if options.on_violation == STOP and source.workers > 1:
             raise InvalidArgument(
                 "Could not stop training on a violation: expected on_violation='log' or a "
                 f"function, got 'stop' in one of {source.workers} processes. The others would wait "
                 "for the process that writes the log: use 'log', and stop them together."
             )
-        self.alerts = Alerts(on_violation, failures)
-        check_log(log)
+        self.alerts = Alerts(options.on_violation, failures)
+        log = options.log
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
         # The step of the newest record of the lineage.
         self._newest = -1
         self._guard = CallGuard()
         self._begun = self._closed = self._complete = self._refused = False
-        self._went_back = self._said = False
+        self._went_back = self._said = self.reported = False
         # Calls of `record` that followed no step, as far as that is known.
         self._stepless_calls = 0
         self._pid = fork_aware_pid()
         self._writes = source.writes
         if self._writes:
-            timeout = check_exit_timeout(exit_timeout)
             self._measuring.begin(schedule.last)
-            recorded = Recorded(source, schedule, tracker, failures, probe, timeout)
+            recorded = Recorded(source, schedule, tracker, failures, probe, options)
             self._lineage = Lineage.first(logdir, recorded)
             self._sink = Sink(failures, self._lineage.exit_seconds)
             weakref.finalize(self, self._sink.end, float("inf")).atexit = False
@@ -147,22 +150,34 @@ class Recording:
         return self._closed or not self._writes or fork_aware_pid() != self._pid
 
     @metered("Could not make a record", attempt="_passed")
-    def record(self, step: int) -> None:
+    def record(self, step: int | None = None) -> None:
         """Call this after each update: it makes a record when one is due.
 
         Args:
             step: the number of the update, from 0 to 2 ** 53. Others are counted, and not recorded.
+                None: in PyTorch calls that follow an update are counted, in Keras it is the number
+                of updates of the optimizer; elsewhere nothing is recorded, which is logged once.
         """
-        self.follow(step)
+        number = self._next_step() if step is None else step
+        if number is None:
+            self._failures.add(_NOT_COUNTED)
+        elif step is not None or number != self.last_step:  # without an update it is the last one
+            self.follow(number)
 
-    def _passed(self, step: int, *, flags: bool = True) -> bool:
+    def _next_step(self) -> int | None:
+        """The step of a call of `record` that names none; None if nothing counts."""
+        return self._source.updates()
+
+    def _passed(self, step: int | None = None, *, flags: bool = True) -> bool:
         """Moves to a step at which nothing is due, if nothing but its number has changed.
 
         Args:
-            step: of the call.
+            step: of the call; None as for `record`.
             flags: whether to look for frozen and pruned weights, too.
         """
         begun = self._timer.clock()
+        if step is None:
+            step = self._next_step()
         if type(step) is not int or step >= self._schedule.quiet_until:
             return False
         # The last is `_idle`, without a call: this runs at each step.
@@ -282,6 +297,7 @@ class Recording:
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
         """
+        AT_EXIT.discard(self.close)
         if self._idle:
             return
         self._guard.run(self._tell_rest, closed=True)
@@ -290,11 +306,21 @@ class Recording:
         self._complete = self._sink.close(timeout)
         if self._begun:
             self._say_nothing_recorded()
-            LOGGER.info("%s", self.summary)
+            self._say_what_was()
         else:
             self._say_nothing_recorded()
             self._lineage.close()
         self._lineage.lock.release()
+
+    def close_at_exit(self) -> None:
+        """Keeps this Recorder until the program ends, which closes it, or until `close`."""
+        AT_EXIT.add(self.close)
+
+    def _say_what_was(self) -> None:
+        """Ends a training with a line in the terminal: not in what the program itself prints."""
+        if self.records and not (self.reported or self._is_stepless):
+            self.reported = True
+            print(self.summary, file=sys.stderr)  # noqa: T201 - users want to see it
 
     def _say_nothing_recorded(self) -> None:
         is_told = self.records and not self._is_stepless
@@ -304,6 +330,11 @@ class Recording:
 
     def __enter__(self: Own) -> Own:
         return self
+
+    def __repr__(self) -> str:
+        home = self._lineage.run.run if self._writes else "another process writes"
+        told = f"every={self._schedule.every}, records={self.records}, last_step={self.last_step}"
+        return f"{type(self).__name__}({home!r}, {told})"
 
     def __exit__(self, *error: object) -> None:
         self.close()

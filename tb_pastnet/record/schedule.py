@@ -209,7 +209,9 @@ class Schedule:
             previous = step - 1 if self._start is None else self._start
         else:
             # Calls without an update are calls.
-            self._settle(step, step - (previous if self._call is None else self._call))
+            # One of this step before its update, as where a GradScaler left it out, isn't.
+            called = previous if self._call in (None, step) else self._call
+            self._settle(step, step - (called or 0))
         self.last = self.now = step
         due = self._is_due(previous, step)
         if due and self._decided:

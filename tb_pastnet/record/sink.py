@@ -15,7 +15,7 @@ import concurrent.futures.thread  # noqa: F401 - its end is registered before ou
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.core.violation import Violation
@@ -38,6 +38,9 @@ CHANGE_BYTES = 256 << 20
 
 EXIT_SECONDS = 2.0
 """How long the program waits at its end for a disk."""
+
+AT_EXIT: set[Callable[[], object]] = set()
+"""What ends recording at the end of the program, before sinks are closed."""
 
 _OPEN: list[Sink] = []
 """Sinks that aren't closed. The end of the program closes them, all at once."""
@@ -231,6 +234,8 @@ class Sink:
 
 
 def _close_all() -> None:
+    for close in [*AT_EXIT]:
+        close()
     begin = time.monotonic()
     own = [sink for sink in _OPEN if sink._pid == fork_aware_pid()]
     for sink in own:

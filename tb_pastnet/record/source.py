@@ -76,6 +76,10 @@ class Source(ABC):
         """For each weight, whether the framework's own flags let it change, or it follows."""
         return [weight.text.follows or weight.trainable() for weight in self.network.weights]
 
+    def updates(self) -> int | None:
+        """How many updates the framework has made; None if it doesn't count them."""
+        return None
+
     def learning_rate(self, step: int) -> float:
         """The learning rate of a step; NaN if unknown."""
         return float("nan")

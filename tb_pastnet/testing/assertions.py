@@ -15,7 +15,7 @@ from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.testing.bits import Array, as_floats
 from tb_pastnet.testing.block_causes import Causes, causes_of
-from tb_pastnet.testing.subjects import Tensor, Tensors, chosen, fits_any, kind_of, tensors_in
+from tb_pastnet.testing.subjects import Tensor, Tensors, chosen, fits_any, is_tree, tensors_in
 
 STILL = "still"
 
@@ -187,6 +187,16 @@ class _Change:
     size: float = 0.0
     text: str = ""
 
+    @property
+    def moved(self) -> bool:
+        """Whether it isn't as before."""
+        return self.differs is None or bool(self.differs.any())
+
+    @property
+    def still(self) -> bool:
+        """Whether it didn't train; what has no elements can't."""
+        return self.differs is None or bool(self.differs.size and not self.differs.any())
+
 
 class _Before:
     """The weights at the beginning: one copy of those that the assertion is about."""
@@ -210,10 +220,11 @@ class _Before:
             for name in named
             if name in counts and not (with_others and tensors[name].statistic)
         ]
-        if not self.named:
+        if not any(tensors[name].bits().size for name in self.named):
             raise InvalidArgument(
-                f"Could not {task}: expected weights, got only statistics: {', '.join(named[:4])}. "
-                f"Write assert_frozen(…, statistics='still') for these."
+                f"Could not {task}: expected weights with elements, got only statistics or empty "
+                f"ones: {', '.join(named[:4])}. For statistics use assert_frozen(…, "
+                f"statistics='still')."
             )
         self._statistics, self._all = statistics, set(tensors)
         self.others = [name for name in tensors if name in counts and name not in named]
@@ -222,14 +233,14 @@ class _Before:
                 f"Could not {task}: expected patterns that leave weights to be frozen, got "
                 f"some that match all {len(self.named)}. Use assert_learns."
             )
-        wanted = [*self.named, *(self.others if with_others else ())]
+        wanted = {*self.named, *(self.others if with_others else ())}
         self._kept = {
             name: _Copied(tensor, tensor.form, np.array(tensor.bits()))
             for name, tensor in tensors.items()
             if name in wanted
         }
         # A tree that isn't changed in place shows nothing.
-        self._digest = _digest(tensors) if kind_of(model) == "tree" else b""
+        self._digest = _digest(tensors) if is_tree(model) else b""
         bits = {name: (kept.bits, kept.form[0]) for name, kept in self._kept.items()}
         self.causes: Causes = causes_of(model, bits)
 
@@ -242,9 +253,9 @@ class _Before:
             return [_NOT_SHOWN]
         changes = {name: self._compare(name, later) for name in self._kept}
         own_frozen = [changes[name] for name in frozen]
-        moved = [each for each in own_frozen if each.differs is None or each.differs.any()]
+        moved = [each for each in own_frozen if each.moved]
         own_trains = [changes[name] for name in trains]
-        still = [each for each in own_trains if each.differs is None or not each.differs.any()]
+        still = [each for each in own_trains if each.still]
         came = self._came(later, own_frozen, own_trains)
         return [
             *_lines(f"Expected {counted(len(own_frozen), 'weight')} to stay frozen, but "

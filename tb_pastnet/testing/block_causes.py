@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tb_pastnet.core import standing
+from tb_pastnet.core.subject import KERAS, TORCH, kind_of
 from tb_pastnet.core.violation import CAUSES
 from tb_pastnet.testing.bits import Array, as_floats
-from tb_pastnet.testing.subjects import Tensor, kind_of
+from tb_pastnet.testing.subjects import Tensor
 
 Bits = Mapping[str, tuple[Array, str]]
 """By name, the bits of weights at the beginning, and their dtype."""
@@ -85,6 +86,6 @@ class _TorchCauses(Causes):
 def causes_of(subject: Any, bits: Bits) -> Causes:
     """The causes for a subject; a look at updates begins at once."""
     kind = kind_of(subject)
-    if kind == "torch":
+    if kind == TORCH:
         return _TorchCauses(subject, bits)
-    return _KerasCauses() if kind == "keras" else Causes()
+    return _KerasCauses() if kind == KERAS else Causes()

@@ -11,6 +11,7 @@ from typing import Any
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis
 from tb_pastnet.core.names import Called, Names
+from tb_pastnet.core.subject import KERAS, TORCH, kind_of
 from tb_pastnet.errors import InvalidArgument, UnknownName
 from tb_pastnet.testing.bits import Array, bits, form_of, is_array
 
@@ -53,8 +54,7 @@ def tensors_in(subject: Any) -> Tensors:
 
     Raises InvalidArgument if there are none, or two have one name.
     """
-    kind = kind_of(subject)
-    listed: Iterable[Tensor] = _READERS[kind](subject)
+    listed = _READERS.get(kind_of(subject) or "", _of_tree)(subject)
     tensors: Tensors = {}
     for tensor in listed:
         if tensors.setdefault(tensor.name, tensor) is not tensor:
@@ -71,16 +71,9 @@ def tensors_in(subject: Any) -> Tensors:
     return tensors
 
 
-def kind_of(subject: Any) -> str:
-    """Either "keras", "torch" or "tree"; no framework is imported for it."""
-    keras: Any = sys.modules.get("keras")
-    torch: Any = sys.modules.get("torch")
-    # On PyTorch, Keras's layers are modules as well.
-    if hasattr(keras, "layers") and isinstance(subject, keras.layers.Layer):
-        return "keras"
-    if hasattr(torch, "nn") and isinstance(subject, torch.nn.Module):
-        return "torch"
-    return "tree"
+def is_tree(subject: Any) -> bool:
+    """Whether it is no module or model, but a tree of arrays."""
+    return kind_of(subject) not in _READERS
 
 
 def chosen(tensors: Mapping[str, Tensor], wanted: Iterable[Any]) -> list[str]:
@@ -121,11 +114,14 @@ def _of_torch(module: Any) -> Iterator[Tensor]:
 
 
 def _of_keras(model: Any) -> Iterator[Tensor]:
-    from tb_pastnet.keras.model.walk import layer_variables
     from tb_pastnet.keras.model.weights import axis_of, called, free_name
 
+    if hasattr(model, "weights"):
+        from tb_pastnet.keras.model.walk import layer_variables as variables_of
+    else:  # a tf.Module
+        from tb_pastnet.keras.model.tf_weights import find_variables as variables_of
     taken: set[str] = set()
-    for entry in layer_variables(model):
+    for entry in variables_of(model):
         name = free_name(slashed(entry.id), taken)
         taken.add(name)
         value = entry.given if entry.masks is None else entry.variable.numpy()
@@ -175,8 +171,4 @@ def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], A
         yield path, node
 
 
-_READERS: Mapping[str, Callable[[Any], Iterable[Tensor]]] = {
-    "keras": _of_keras,
-    "torch": _of_torch,
-    "tree": _of_tree,
-}
+_READERS: Mapping[str, Callable[[Any], Iterable[Tensor]]] = {KERAS: _of_keras, TORCH: _of_torch}

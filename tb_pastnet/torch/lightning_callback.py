@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 try:
@@ -10,7 +12,13 @@ except ModuleNotFoundError:  # the package by its older name
     from pytorch_lightning import Callback
 
 from tb_pastnet.core.arguments import answered
-from tb_pastnet.torch.recorder import RecordingCallback
+from tb_pastnet.core.follow_pairs import Follows
+from tb_pastnet.record.alerts import LOG, Wish
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
+from tb_pastnet.record.scalars import LogFunction
+from tb_pastnet.torch.module_weights import AxisOverrides
+from tb_pastnet.torch.recorder import Declared
+from tb_pastnet.torch.trainer_callback import TrainerCallback as RecordingCallback
 
 
 @answered
@@ -22,18 +30,40 @@ class LightningCallback(RecordingCallback, Callback):
 
     Args:
         logdir: the run's directory, as for `Recorder`.
-        settings: other arguments of `Recorder`, except model, optimizer and initial_step. With
-            `on_violation="stop"` training ends after the batch.
+        every, past, variables, channel_axis, trainable, kept, follows, config, audit, budget, log,
+            exit_timeout: as for `Recorder`.
+        on_violation: as for `Recorder`; with "stop" training ends after the batch.
 
     Raises:
-        UnknownArgument: `Recorder` has no such argument.
-        InvalidArgument: when training begins, as `Recorder` does.
+        InvalidArgument: an argument can't be used; what concerns the model is checked when training
+            begins.
 
     Example:
         >>> callback = LightningCallback("runs/a", every=100)  # Trainer(callbacks=[callback])
         >>> callback.recorder is None  # until training begins
         True
     """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        *,
+        every: int = 10,
+        past: str | int = "previous",
+        variables: Iterable[Any] | None = None,
+        channel_axis: AxisOverrides | None = None,
+        trainable: Declared | None = None,
+        kept: Declared | None = None,
+        follows: Follows = None,
+        config: Mapping[str, Any] | None = None,
+        audit: bool = True,
+        budget: float | None = None,
+        on_violation: Wish = LOG,
+        log: LogFunction | None = None,
+        exit_timeout: float = EXIT_TIMEOUT,
+    ) -> None:
+        super().__init__()
+        self._keep(locals())
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begins a log, or a new lineage."""

@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
-from tb_pastnet.core.follow_pairs import follow_pairs
+from tb_pastnet.core.follow_pairs import Follows, follow_pairs
 from tb_pastnet.core.names import Called, Names
+from tb_pastnet.core.subject import TORCH, check_subject
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.device_array import check_memory, has_memory, memory_of, tensor_values
 from tb_pastnet.record.weight import Array, Network, Weight
@@ -168,12 +169,13 @@ def network_of(
     module: nn.Module,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
-    follows: Iterable[Any] = (),
+    follows: Follows = None,
 ) -> Network[TorchWeight]:
     """Lists what is recorded of a module."""
     if not isinstance(module, nn.Module):
+        check_subject(module, TORCH, "record")
         raise InvalidArgument(
-            f"Could not record {module!r:.80}: expected a torch.nn.Module, got "
+            f"Could not record {module!r:.40}: expected model= a torch.nn.Module, got "
             f"{type(module).__name__}. Pass the module itself."
         )
     shown = f"a {type(module).__name__}"

@@ -52,6 +52,7 @@ class OptimizerSteps:
         made: updates since it was last set to 0.
         most: `overdue` is called after each update beyond these.
         timer: counts what is done here as recording overhead.
+        done: called after each step of any optimizer; it must not raise.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class OptimizerSteps:
         self._weights = weights
         self._failures = failures
         self.timer: OverheadTimer | None = None
+        self.done: Listener | None = None
         # Those that exist; the last is the one that made the latest step.
         self._trainers = weakref.WeakKeyDictionary({each: Steps() for each in given})
         # The same, in an order that stays, and quicker to walk.
@@ -81,7 +83,7 @@ class OptimizerSteps:
         self._overdue: Callable[[], Callable[[], None] | None] = lambda: None
         handles = [
             register_optimizer_step_pre_hook(_hook(self._begin)),
-            register_optimizer_step_post_hook(_hook(self._notice)),
+            register_optimizer_step_post_hook(_hook(self._notice, last=True)),
         ]
         self.close = weakref.finalize(self, _remove, handles)
 
@@ -92,6 +94,10 @@ class OptimizerSteps:
         """
         self._before += _weak(before)
         self._after += _weak(after)
+
+    def trained_by(self, optimizer: Optimizer) -> bool:
+        """Whether an optimizer that made a step has any of the weights."""
+        return optimizer in self._trainers
 
     def expect(self, most: float, method: Callable[[], None]) -> None:
         """Calls a bound method, kept weakly, after each update beyond `most`."""
@@ -242,8 +248,11 @@ def _weak(method: Listener | None) -> list[Weak]:
     return [] if method is None else [(weakref.ref(bound.__self__), bound.__func__)]
 
 
-def _hook(method: Any) -> Callable[..., None]:
-    """A hook that calls a method as long as its object exists, and never raises."""
+def _hook(method: Any, *, last: bool = False) -> Callable[..., None]:
+    """A hook that calls a method as long as its object exists, and never raises.
+
+    The `last` one of a step then calls `done`, which counts its own time.
+    """
     reference, follow = weakref.ref(method.__self__), method.__func__
     is_compiling = torch.compiler.is_dynamo_compiling
 
@@ -263,6 +272,8 @@ def _hook(method: Any) -> Callable[..., None]:
             steps._failures.add("Could not follow a step of an optimizer", error)
         if timer is not None:
             timer.passed(begun)
+        if last and steps.done is not None:
+            steps.done(optimizer)
 
     disabled = torch.compiler.disable(hook)
     return hook

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.standing import UNKNOWN
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.preflight import Preflight, check_steps, random_state_kept
 from tb_pastnet.torch.module_audit import is_frozen
 from tb_pastnet.torch.module_tensors import local_of
@@ -53,7 +54,8 @@ def preflight(
         The facts; print them, or look at `ok`, `still` and `leaks`.
 
     Raises:
-        InvalidArgument: `step` or `steps` can't be used, or the module's weights can't be read.
+        InvalidArgument: `step`, `steps` or `scaler` can't be used, or the module's weights can't be
+            read.
 
     Example:
         >>> model = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2), "b": torch.nn.Linear(2, 2)})
@@ -66,6 +68,7 @@ def preflight(
         {'a/weight': 'no_gradient', 'a/bias': 'no_gradient'}
     """
     check_steps(step, steps)
+    _check_scaler(scaler)
     look = _SavedTraining(model, optimizers_in(optimizer), scaler)
     with random_state_kept():
         try:
@@ -84,13 +87,14 @@ class _SavedTraining:
     ) -> None:
         weights = [weight for weight in weights_of(model) if not weight.entry.computed]
         self._saved = SavedState(model, [*optimizers, *([] if scaler is None else [scaler])])
-        self._optimizers, self._scaler = optimizers, scaler
+        self._scaler = scaler
         self._scale = _scale_of(scaler)
-        self._parameters = {id(each) for each in model.parameters()}
+        self._foreign = [*_foreign({id(each) for each in model.parameters()}, optimizers)]
         self._weights = {
             weight.name: weight
             for weight in weights
-            if weight.entry.stored.layout is torch.strided and not weight.statistic
+            if not weight.statistic
+            if weight.entry.stored.layout is torch.strided and weight.entry.stored.numel()
         }
         # By an alias: a step may replace a parameter, or its data.
         self._former = {weight.name: weight.entry.stored.detach() for weight in weights}
@@ -113,7 +117,7 @@ class _SavedTraining:
         return Preflight(
             steps,
             len(names),
-            sum(former.numel() for name, former in self._former.items() if name in names),
+            sum(self._former[name].numel() for name in names),
             {
                 name: self._skipped(name, cause)
                 for name, cause in causes.items()
@@ -122,7 +126,7 @@ class _SavedTraining:
             {name: self._watched.why_moved(name) for name in frozen if name in changed},
             frozen,
             self._watched.steps.left_out([self._weights[name] for name in self._trained]),
-            [*self._foreign()],
+            self._foreign,
             [weight.name for weight in self._statistics if self._changed(weight)],
         )
 
@@ -164,15 +168,24 @@ class _SavedTraining:
         enough = by >= (1 - _DECAY_MARGIN) * least * size - rounding
         return bool((enough & (by <= (1 + _DECAY_MARGIN) * most * size + rounding)).all())
 
-    def _foreign(self) -> Iterator[str]:
-        """Parameters of the optimizers that aren't the model's."""
-        for optimizer in self._optimizers:
-            for number, group in enumerate(optimizer.param_groups):
-                names = group.get("param_names", range(len(group["params"])))
-                for name, parameter in zip(names, group["params"], strict=True):
-                    if id(parameter) not in self._parameters:
-                        where = f"{type(optimizer).__name__} group {number}, parameter {name}"
-                        yield f"{where} {tuple(parameter.shape)}"
+
+def _foreign(own: Collection[int], optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[str]:
+    """Parameters of the optimizers that aren't among these, by id."""
+    for optimizer in optimizers:
+        for number, group in enumerate(optimizer.param_groups):
+            names = group.get("param_names", range(len(group["params"])))
+            for name, parameter in zip(names, group["params"], strict=True):
+                if id(parameter) not in own:
+                    where = f"{type(optimizer).__name__} group {number}, parameter {name}"
+                    yield f"{where} {tuple(parameter.shape)}"
+
+
+def _check_scaler(scaler: Any) -> None:
+    if scaler is not None and not (hasattr(scaler, "get_scale") and hasattr(scaler, "__dict__")):
+        raise InvalidArgument(
+            f"Could not make a preflight: expected scaler= a GradScaler, got {scaler!r:.60}. Leave "
+            f"it out if there is none."
+        )
 
 
 def _scale_of(scaler: Any) -> float:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import os
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
-from tb_pastnet.core import arguments
+from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures, noted
-from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import RECORDS, metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
@@ -36,11 +39,17 @@ from tb_pastnet.torch.pruned_masks import PrunedMasks
 from tb_pastnet.torch.spread import SpreadSource, is_sharded, measures_of
 from tb_pastnet.torch.torch_source import TorchSource
 
+Optimizers: TypeAlias = torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None
 Declared = Mapping[Any, Any]
 """By a user's name of a weight: a boolean for all of it, or a mask of 0 and 1 of its shape."""
 
+_ANY_COUNTS = (
+    "Counted each step of any of several optimizers as one of the training: name the one that "
+    "counts, as in watch(model, logdir, optimizer)"
+)
 
-@arguments.answered
+
+@answered
 class Recorder(Recording):
     """Records per channel how far a module is from its past values, for the PastNet tab.
 
@@ -70,9 +79,15 @@ class Recorder(Recording):
         variables: the weights to record, as keys of `state_dict`, names in the log, patterns such
             as `"*.weight"`, parameters or modules. None: all parameters and floating buffers.
         channel_axis: corrections of channel axes by name, for example `{"mix.weight": 1}`.
-        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
-            None: one less than the first call's step if that is 0 or 1; otherwise by the updates
-            since then, if these are one or more for each step.
+        trainable: what updates may change, by keys of `state_dict`, names, patterns or parameters:
+            an array or tensor of 0 and 1 for the elements of a weight, False for all of it. Weights
+            with 0 aren't held here: they are compared bitwise with their earlier values.
+        kept: the same for pruning: 0 where weights should be zero, as after `prune.remove`.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
+            network, as names, patterns, modules or parameters, or as a mapping from these to the
+            weights that they follow.
+        config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
+            `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights that need no gradient bitwise with their values
             from when that was first seen. That takes one more copy of these weights.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
@@ -80,15 +95,11 @@ class Recorder(Recording):
             https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
             cause, or a function that is called with a list of new violations, each with a `text`.
-        follows: weights that are moved on purpose by anything but an optimizer, such as a target
-            network, as names, patterns, modules or parameters, or as a mapping from these to the
-            weights that they follow.
-        masks: what updates may change, by keys of `state_dict`, names, patterns or parameters: an
-            array or tensor of 0 and 1 for the elements of a weight, False for all of it. Weights
-            with 0 aren't held here: they are compared bitwise with their earlier values.
-        kept: the same for pruning: 0 where weights should be zero, as after `prune.remove`.
         log: a function that is called with the numbers of each record and its step, like
             `wandb.log`.
+        initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
+            None: one less than the first call's step if that is 0 or 1; otherwise by the updates
+            since then, if these are one or more for each step.
         exit_timeout: seconds that the program waits at its end for a store.
 
     Raises:
@@ -115,23 +126,26 @@ class Recorder(Recording):
         self,
         logdir: str | os.PathLike[str],
         model: torch.nn.Module,
-        optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None = None,
+        optimizer: Optimizers = None,
+        *,
         every: int = 10,
         past: str | int = "previous",
         variables: Iterable[Any] | None = None,
         channel_axis: AxisOverrides | None = None,
-        initial_step: int | None = None,
-        masks: Declared | None = None,
+        trainable: Declared | None = None,
         kept: Declared | None = None,
+        follows: Follows = None,
+        config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
-        follows: Iterable[Any] = (),
         log: LogFunction | None = None,
+        initial_step: int | None = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
-        failures = Failures()
-        schedule = Schedule(every, past, initial_step, budget)
+        check_logdir(logdir)
+        options, failures = Options.of(locals()), Failures()
+        schedule = options.schedule()
         recorded = network_of(model, variables, channel_axis, follows)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         self._declared = declared = declared_table(recorded.weights)
@@ -141,7 +155,7 @@ class Recorder(Recording):
         source: TorchSource
         audited: Audit | None = None
         if any(map(is_sharded, recorded.weights)):
-            check_alike(budget, on_violation, masks, kept)
+            check_alike(budget, on_violation, trainable, kept)
             own = Schedule(every, past, initial_step)
             spread = measures_of(model, recorded, self._steps, own, failures, audit=audit)
             self._spread = spread
@@ -150,7 +164,7 @@ class Recorder(Recording):
             start = spread.agree(every, past, initial_step, audit)
         else:
             source = TorchSource(recorded, self._steps, schedule)
-            self._declare(masks, kept)
+            self._declare(trainable, kept)
             if audit and source.writes:
                 self._flags = ModuleAudit(recorded.weights, self._steps, failures)
                 audited = Audit(self._flags, lambda: declared)
@@ -158,8 +172,7 @@ class Recorder(Recording):
         self._note_untrained(recorded.weights, failures)
         masked = PrunedMasks(recorded.weights, declared)
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
-        wishes = None, on_violation, log, exit_timeout
-        super().__init__(logdir, source, schedule, tracker, failures, *wishes)
+        super().__init__(logdir, source, schedule, tracker, failures, options)
         self._steps.timer = schedule.timer
         self._steps.listen(before=self._see_before)
         self._between = BetweenCalls(recorded.weights, self._steps)
@@ -177,20 +190,21 @@ class Recorder(Recording):
             )
 
     @metered("Could not declare masks")
-    def declare(self, masks: Declared | None = None, kept: Declared | None = None) -> None:
+    def declare(self, *, trainable: Declared | None = None, kept: Declared | None = None) -> None:
         """Declares which weights are held from now on, if that changes during training.
 
         Args:
-            masks: as in the constructor; other weights stay as they are.
+            trainable: as in the constructor; other weights stay as they are.
             kept: as in the constructor; other weights stay as they are.
         """
         if self._spread is not None:
-            check_alike(None, None, masks, kept)
-        self._declare(masks, kept)
+            check_alike(None, None, trainable, kept)
+        self._declare(trainable, kept)
         self.observe()
 
-    def _declare(self, masks: Declared | None, kept: Declared | None) -> None:
-        declare(self._declared, self._by_name(masks, "masks"), self._by_name(kept, "kept"))
+    def _declare(self, trainable: Declared | None, kept: Declared | None) -> None:
+        updates = self._by_name(trainable, "trainable")
+        declare(self._declared, updates, self._by_name(kept, "kept"))
 
     def _by_name(self, masks: Declared | None, argument: str) -> dict[str, Any]:
         return {
@@ -222,7 +236,12 @@ class Recorder(Recording):
         if not self._closed:
             self._between.prepare()
 
-    def _passed(self, step: int, *, flags: bool = True) -> bool:
+    def _next_step(self) -> int:
+        """See `Recording`. `follow` leaves out calls that follow no update."""
+        last = self._schedule.last
+        return 1 if last is None else last + 1
+
+    def _passed(self, step: int | None = None, *, flags: bool = True) -> bool:
         """See `Recording`."""
         steps, between = self._steps, self._between
         if not steps.stepped or between.waiting or self._spread is not None:
@@ -292,45 +311,28 @@ class Recorder(Recording):
             self._between.end()
             super()._look_last()
 
+    @noted("Could not follow the steps of an optimizer")
+    def record_each_step(self, counted: Sequence[torch.optim.Optimizer] = ()) -> None:
+        """Calls `record` by itself, after each step of some optimizers: see `pastnet.watch`.
+
+        Args:
+            counted: these; () are all that have a weight of the module.
+        """
+        own, steps, named = weakref.ref(self), weakref.WeakSet(counted), bool(counted)
+
+        def done(stepped: torch.optim.Optimizer) -> None:
+            recorder = own()
+            if recorder is None:
+                return
+            if stepped in steps or (not named and recorder._steps.trained_by(stepped)):
+                recorder.record()
+                if not named and recorder._steps.trainers > 1:
+                    recorder._failures.add(_ANY_COUNTS)
+
+        self._steps.done = done
+
     @noted("Could not follow the executions")
     def follow_executions(self) -> None:
         """See `Recording`: copies are taken at calls only."""
         super().follow_executions()
         self._steps.most = math.inf
-
-
-class RecordingCallback:
-    """The common part of callbacks: a Recorder while a trainer trains.
-
-    Raises UnknownArgument for a setting that isn't an argument of `Recorder`.
-    """
-
-    recorder: Recorder | None = None
-
-    def __init__(self, logdir: str | os.PathLike[str], **settings: Any) -> None:
-        super().__init__()
-        from_trainer = ("logdir", "model", "optimizer", "initial_step")
-        names = arguments.names_of(Recorder, without=from_trainer)
-        arguments.check(type(self).__name__, settings, names)
-        self._logdir, self._settings = logdir, settings
-
-    def _begin(self, model: Any, optimizer: Any, step: int, end: float) -> None:
-        self._end()  # of a training that was interrupted
-        self.recorder = Recorder(
-            self._logdir, model, optimizer, initial_step=step, **self._settings
-        )
-        self.recorder.follow_executions()
-        if math.isfinite(end):
-            self.recorder.expect_end(int(end))
-
-    def _record(self, step: int) -> bool:
-        """Makes a record if one is due; returns whether training should stop."""
-        if self.recorder is None:
-            return False
-        self.recorder.record(step)
-        return self.recorder.alerts.stops
-
-    def _end(self) -> None:
-        recorder, self.recorder = self.recorder, None
-        if recorder is not None:
-            recorder.close()

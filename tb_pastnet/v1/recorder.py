@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.arguments import answered, names_of
 from tb_pastnet.core.checks import check_rate
+from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import called_functions, needed
 from tb_pastnet.keras.keras_source import KerasSource
 from tb_pastnet.keras.model.weights import AxisOverrides
 from tb_pastnet.keras.types import RateSource
+from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
-from tb_pastnet.record.log_arguments import check_logdir
+from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.commands import wrong_masks
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import Recording
-from tb_pastnet.record.schedule import Schedule
-from tb_pastnet.record.schedule import check as check_schedule
+from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.v1.graph.layers import Chosen, network_in
 from tb_pastnet.v1.graph.session import GraphSession
 from tb_pastnet.v1.graph.writes import written
@@ -47,21 +49,31 @@ class Recorder(Recording):
 
     Args:
         logdir: the run's directory, local or on one of TensorFlow's file systems.
-        variables: the exact name of a scope; names, patterns or variables; a mapping of names to
-            variables. None: all that are trained, and moving averages of their layers.
         every: a record is due when `step // every` grows, at the first step, and at the last if
             `expect_end` announces it.
         past: what weights are compared with: "previous" (one step before), "record" (the previous
             record), "epoch" (the last call of `sync`), "initial" (at `restart`), or k (k steps
             before).
+        variables: the exact name of a scope; names, patterns or variables; a mapping of names to
+            variables. None: all that are trained, and moving averages of their layers.
         channel_axis: corrections of channel axes by name, for example `{"mix/w": 0}`. The default
             comes from the ops that read a variable: MatMul, convolutions, lookups.
         learning_rate: a number, a tensor, a variable, or a function without arguments.
         masks: each change of them is recorded when it happens.
+        follows: weights that are moved on purpose by anything but an optimizer, such as a target
+            network, as names or patterns, or as a mapping from these to the weights that they
+            follow.
+        config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
+            `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights held by the masks bitwise with their earlier
             values.
-        graph: a tf.Graph; None: that of the masks, or the default graph.
         budget: a limit of the recording overhead as a share of training, as for `pastnet.Recorder`.
+        on_violation: what to do when held weights have moved: "log", a line for each variable and
+            cause, or a function that is called with a list of new violations, each with a `text`.
+        log: a function that is called with the numbers of each record, a dictionary of floats, and
+            its step, like `wandb.log`.
+        exit_timeout: seconds that the program waits at its end for a store.
+        graph: a tf.Graph; None: that of the masks, or the default graph.
 
     Raises:
         InvalidArgument: the graph is finalized, there is nothing to record, or `every`, `past`, an
@@ -89,24 +101,32 @@ class Recorder(Recording):
     def __init__(
         self,
         logdir: str | os.PathLike[str],
-        variables: Chosen = None,
+        *,
         every: int = 10,
         past: str | int = "previous",
+        variables: Chosen = None,
         channel_axis: AxisOverrides | None = None,
         learning_rate: RateSource = None,
         masks: Masks | None = None,
+        follows: Follows = None,
+        config: Mapping[str, Any] | None = None,
         audit: bool = True,
-        graph: tf.Graph | None = None,
         budget: float | None = None,
+        on_violation: Wish = LOG,
+        log: LogFunction | None = None,
+        exit_timeout: float = EXIT_TIMEOUT,
+        graph: tf.Graph | None = None,
     ) -> None:
-        failures, schedule = Failures(), Schedule(every, past, None, budget)
+        check_logdir(logdir)
+        options, failures = Options.of(locals()), Failures()
+        schedule = options.schedule()
         if not isinstance(masks, Masks | None):
             raise wrong_masks("record masks of a graph", f"a {type(masks).__name__}")
         self._site = GraphSession(graph) if masks is None else masks.site.of(graph)
         self._masks = masks
         # Variables without values in a new session begin in it.
         self._session: Any = lambda: None
-        network = network_in(self._site, variables, channel_axis)
+        network = network_in(self._site, variables, channel_axis, follows)
         self._origin = cache(network.origin)
         state, audited = None if masks is None else masks.state, None
         if audit and masks is not None:
@@ -115,17 +135,17 @@ class Recorder(Recording):
         tracker = MaskTracker(network.weights, lambda: state, audited, self._origin, failures)
         rate = rate_in(self._site, learning_rate)
         source = KerasSource(network, rate, schedule.copies, self._site)
-        super().__init__(logdir, source, schedule, tracker, failures)
+        super().__init__(logdir, source, schedule, tracker, failures, options)
 
     @metered("Could not make a record")
-    def record(self, step: int, session: tf.Session | None = None) -> None:
-        """Call this after each update: it makes a record when one is due.
+    def record(self, step: int | None = None, session: tf.Session | None = None) -> None:
+        """Call this after each update with its number: it makes a record when one is due.
 
         In a session without a call of `restart`, the first call replaces it.
         """
         # Even at other steps, because masks may have changed.
         with self._site.using(session), self._site.at_once():
-            if self._site.current is self._session():
+            if step is None or self._site.current is self._session():
                 super().record(step)
             else:
                 super().restart(step)
@@ -240,20 +260,24 @@ class RecorderHook(tf.train.SessionRunHook):
     def __init__(
         self,
         logdir: str | os.PathLike[str],
-        variables: Chosen = None,
+        *,
         every: int = 10,
         past: str | int = "previous",
+        variables: Chosen = None,
         channel_axis: AxisOverrides | None = None,
         learning_rate: RateSource = None,
         masks: Masks | None = None,
+        follows: Follows = None,
+        config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,
+        on_violation: Wish = LOG,
+        log: LogFunction | None = None,
+        exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
-        check_logdir(logdir)
-        check_schedule(every, past, budget)
+        self._logdir = check_logdir(logdir)
+        self._options = Options.of(locals())
         self.recorder: Recorder | None = None
-        given = logdir, variables, every, past, channel_axis, learning_rate, masks, audit
-        self._make = partial(Recorder, *given, budget=budget)
         self._step: Any = None
         self._failures = Failures()
 
@@ -265,7 +289,7 @@ class RecorderHook(tf.train.SessionRunHook):
                 "Could not record a session: expected a global step in its graph, got none. Call "
                 "tf.train.get_or_create_global_step(), and pass it to minimize()."
             )
-        self.recorder = self._make()
+        self.recorder = Recorder(self._logdir, **self._options.only(*names_of(type(self))[1:]))
         self.recorder.follow_executions()
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
@@ -281,6 +305,8 @@ class RecorderHook(tf.train.SessionRunHook):
         # With the same step it made no update, as in an evaluation.
         if self.recorder is not None and step not in (None, self.recorder.last_step):
             self.recorder.record(step, session)
+            if self.recorder.alerts.stops:
+                run_context.request_stop()
 
     def end(self, session: tf.Session) -> None:
         """Writes waiting records, and closes the log."""

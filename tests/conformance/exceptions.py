@@ -12,7 +12,6 @@ ONE_RATE = "its Recorder takes one learning rate"
 COUNTED = "the callback counts the steps of `fit`"
 BY_FIT = "`fit` makes one update in a step, by the compiled optimizer"
 NO_MASKS = "masks of single weights need Keras on TensorFlow; `layer.trainable` is watched"
-NO_SUCH = "its Recorder has no such argument"
 PASSED = "each call passes the weights: `close` has none"
 RESTARTS = "its Recorder begins by `restart(step)`, when the variables have values"
 
@@ -59,16 +58,20 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         PASSED,
     ),
     **_each(
-        "what_follows_moves_on_purpose a_function_is_called_with_new_violations "
-        "the_share_that_a_target_covers_is_that_of_numpy a_target_that_never_moves_is_a_finding "
-        "a_target_that_is_its_own_source_is_refused",
-        (TF1,),
-        NO_SUCH,
-    ),
-    **_each(
         "a_loop_from_zero_records_its_first_step the_past_of_a_late_beginning_is_unknown",
         (TF1,),
         RESTARTS,
+    ),
+    **_each(
+        "a_call_without_a_step_counts_updates",
+        ("NumPy", "a source of one's own", "JAX", TF1),
+        "nothing in it counts updates: write `record(step)`",
+    ),
+    **_each("a_call_without_a_step_counts_updates", FIT, COUNTED),
+    **_each(
+        "a_call_without_a_step_where_nothing_counts_is_noted",
+        ("PyTorch", "Keras Recorder", *FIT),
+        "updates are counted",
     ),
     **_each(
         "decay_that_moves_a_held_weight_is_its_cause",

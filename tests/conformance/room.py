@@ -38,7 +38,7 @@ class Room:
         rates: Mapping[str, Rate] | None = None,
         recorded: bool = True,
         start: int | None = 0,
-        masks: Masks = None,
+        trainable: Masks = None,
         kept: Masks = None,
         decay: float = 0.0,
         **settings: Any,
@@ -48,11 +48,12 @@ class Room:
         axes = {name: -1 for name, value in values.items() if value.ndim}
         self.settings = {"every": 1, "channel_axis": axes, **settings}
         self.build({name: value.copy() for name, value in values.items()})
-        self.recorder: Any = self.begin(masks, kept) if recorded else None
+        self.recorder: Any = self.begin(trainable, kept) if recorded else None
 
-    def begin(self, masks: Masks, kept: Masks) -> Any:
+    def begin(self, trainable: Masks, kept: Masks) -> Any:
         """The recorder, with masks from the beginning; both None: none will be declared."""
-        return self.recorder_of(masks=masks, kept=kept, initial_step=self.start, **self.settings)
+        masks = {"trainable": trainable, "kept": kept}
+        return self.recorder_of(**masks, initial_step=self.start, **self.settings)
 
     def build(self, values: Arrays) -> None:
         self.arrays = values
@@ -105,7 +106,7 @@ class Room:
 
     def declare(self, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
         """Holds and prunes from now on; True lets all of a weight change again."""
-        self.recorder.declare(masks=masks, kept=kept)
+        self.recorder.declare(trainable=masks, kept=kept)
 
     def close(self) -> None:
         if self.recorder is not None and not self.closed:

@@ -69,7 +69,7 @@ def test_without_a_change_nothing_more_is_recorded_at_the_end(begin: Any, past: 
 
 def test_a_held_weight_that_moves_after_the_last_record_is_a_violation(begin: Any) -> None:
     at = [small()]
-    room = begin(at[0], masks={"d7/kernel": False})
+    room = begin(at[0], trainable={"d7/kernel": False})
     for step in (1, 2):
         now = moved(room.values(), step)
         room.put({name: value for name, value in now.items() if name != "d7/kernel"})

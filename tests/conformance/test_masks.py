@@ -62,7 +62,7 @@ def pruned(room: Any, masks: dict[str, np.ndarray]) -> None:
 
 def test_a_mask_of_elements_is_in_the_log(begin: Any) -> None:
     masks = masked(*SIZES, make=some)
-    room = begin(kernels(*SIZES), masks=masks)
+    room = begin(kernels(*SIZES), trainable=masks)
     train(room, range(1, 4), masks)
     run = room.run()
     for name, mask in masks.items():
@@ -75,7 +75,7 @@ def test_a_mask_of_elements_is_in_the_log(begin: Any) -> None:
 
 def test_a_mask_of_channels_freezes_them(begin: Any) -> None:
     masks = masked(9, 65, make=lambda size: columns(size, lambda at: (at > 0) & (at < size - 1)))
-    room = begin(kernels(9, 65), masks=masks)
+    room = begin(kernels(9, 65), trainable=masks)
     train(room, range(1, 4), masks)
     run = room.run()
     for name, mask in masks.items():
@@ -99,7 +99,7 @@ def test_pruned_weights_are_in_the_log(begin: Any) -> None:
 
 
 def test_a_declaration_holds_from_its_step_until_it_is_taken_back(begin: Any) -> None:
-    room = begin(kernels(), masks={})
+    room = begin(kernels(), trainable={})
     train(room, range(1, 4))
     room.declare({KERNEL: False}, {})
     train(room, range(4, 7), 0)
@@ -131,7 +131,7 @@ def test_a_declaration_of_one_mask_leaves_the_other(begin: Any) -> None:
 
 def test_a_held_weight_that_moves_is_a_violation(begin: Any) -> None:
     masks = masked(*SIZES, make=lambda size: columns(size, lambda at: at != size - 1))
-    room = begin(kernels(*SIZES), masks=masks)
+    room = begin(kernels(*SIZES), trainable=masks)
     train(room, [1, 2], masks)
     for name in masks:
         leak(room, name, (2, -1), 3)
@@ -148,7 +148,7 @@ def test_a_held_weight_that_moves_is_a_violation(begin: Any) -> None:
 
 
 def test_a_weight_held_as_a_whole_is_watched_in_each_channel(begin: Any) -> None:
-    room = begin(kernels(65), masks={"d65/kernel": False})
+    room = begin(kernels(65), trainable={"d65/kernel": False})
     train(room, [1, 2], 0)
     leak(room, "d65/kernel", (slice(None), [0, 63, 64]), 5)
     train(room, [3], 0)
@@ -163,7 +163,7 @@ def test_held_weights_are_compared_bit_for_bit(begin: Any) -> None:
     values = kernels()
     for channel, (before, _) in BITS.items():
         values[KERNEL][1, channel] = before
-    room = begin(values, masks={KERNEL: False})
+    room = begin(values, trainable={KERNEL: False})
     train(room, [1, 2], 0)
     assert room.recorder.alerts.violated is False
     now = room.values()
@@ -188,7 +188,7 @@ def test_a_pruned_weight_that_is_not_zero_is_a_violation(begin: Any) -> None:
 
 def test_decay_that_moves_a_held_weight_is_its_cause(begin: Any) -> None:
     rates = {"d9": lambda step: 0.01}
-    room = begin(kernels(), masks={KERNEL: False}, rates=rates, decay=0.1)
+    room = begin(kernels(), trainable={KERNEL: False}, rates=rates, decay=0.1)
     for step in range(1, 4):
         room.update(0)
         room.record(step)
@@ -199,7 +199,7 @@ def test_decay_that_moves_a_held_weight_is_its_cause(begin: Any) -> None:
 
 def test_a_function_is_called_with_new_violations(begin: Any) -> None:
     told: list[Any] = []
-    room = begin(kernels(), masks={KERNEL: False}, on_violation=told.extend)
+    room = begin(kernels(), trainable={KERNEL: False}, on_violation=told.extend)
     train(room, [1, 2], 0)
     train(room, [3, 4])
     room.close()
@@ -231,7 +231,7 @@ def overlaps(begin: Any, kind: str, first: dict[str, Any], second: dict[str, Any
     for name, masks in (("a", first), ("b", second)):
         room = begin(kernels(8, 129), f"both/{name}", **masks)
         pruned(room, masks.get("kept", {}))
-        train(room, [1, 2, 3], masks.get("masks", 1))
+        train(room, [1, 2, 3], masks.get("trainable", 1))
         room.close()
     log = pastnet.read(room.logdir.rpartition("/")[0])
     both = [log.overlap("a", "b", unit=unit, kind=kind) for unit in ("weights", "channels")]
@@ -242,16 +242,16 @@ def each_of(which: Any) -> dict[str, np.ndarray]:
     return masked(8, 129, make=lambda size: columns(size, lambda at: which(at, size)))
 
 
-@pytest.mark.parametrize(("kind", "word"), [("kept", "kept"), ("trainable", "masks")])
-def test_masks_of_two_runs_overlap(begin: Any, kind: str, word: str) -> None:
+@pytest.mark.parametrize("kind", ["kept", "trainable"])
+def test_masks_of_two_runs_overlap(begin: Any, kind: str) -> None:
     first, second = each_of(lambda at, size: at >= 2), each_of(lambda at, size: at < 7)
-    shown = overlaps(begin, kind, {word: first}, {word: second})
+    shown = overlaps(begin, kind, {kind: first}, {kind: second})
     assert shown == pytest.approx([5 / 8] * 2 + [5 / 129] * 2)
 
 
 def test_single_channels_that_train_overlap_nowhere(begin: Any) -> None:
     first, last = each_of(lambda at, size: at == 0), each_of(lambda at, size: at == size - 1)
-    assert overlaps(begin, "trainable", {"masks": first}, {"masks": last}) == [0] * 4
+    assert overlaps(begin, "trainable", {"trainable": first}, {"trainable": last}) == [0] * 4
 
 
 def test_runs_whose_kept_weights_are_frozen_train_the_same(begin: Any) -> None:
@@ -259,5 +259,5 @@ def test_runs_whose_kept_weights_are_frozen_train_the_same(begin: Any) -> None:
     first = each_of(lambda at, size: at >= min(64, size - 2))
     second = each_of(lambda at, size: at >= min(70, size - 3))
     frozen = dict.fromkeys(first, False)
-    runs = [{"masks": frozen, "kept": kept} for kept in (first, second)]
+    runs = [{"trainable": frozen, "kept": kept} for kept in (first, second)]
     assert overlaps(begin, "trainable", *runs) == [1] * 4

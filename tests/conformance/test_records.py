@@ -20,6 +20,53 @@ def test_due_steps_the_first_and_the_last_are_recorded(story: Story) -> None:
     assert story.run.steps.tolist() == DUE
 
 
+def test_a_call_without_a_step_counts_updates(begin: Any) -> None:
+    room = begin(small(), rates={"d7": lambda step: 0.1}, start=None, every=2)
+    at = [room.values()]
+    for step in range(5):
+        room.update()
+        at.append(room.values())
+        room.record(None)
+        if step % 2:
+            room.record(None)  # follows no update
+    run = room.run()
+    assert room.recorder.last_step == 5
+    assert run.steps.tolist() == [1, 2, 4, 5]  # the last is that of the end
+    for name, variable in run.variables.items():
+        for row, step in enumerate([1, 2, 4]):
+            compare(variable, row, at[step - 1][name], at[step][name])
+
+
+def test_a_call_without_a_step_where_nothing_counts_is_noted(begin: Any) -> None:
+    room = begin(small(), rates={"d7": lambda step: 0.1})
+    for _ in range(3):
+        room.update()
+        room.record(None)
+    room.record(1)
+    run = room.run()
+    assert (run.steps.tolist(), [*run.notes.values()]) == ([1], [3])
+    assert "record(step" in next(iter(run.notes))
+
+
+def test_what_was_recorded_is_said_once_at_the_end(begin: Any, capsys: Any) -> None:
+    room = begin(small(), every=1)
+    for step in (1, 2):
+        room.put(moved(small(), step))
+        room.record(step)
+    assert repr(room.recorder).startswith(f"{type(room.recorder).__name__}('{room.logdir}'")
+    assert "records=2, last_step=2" in repr(room.recorder)
+    room.close()
+    room.recorder.close()
+    assert capsys.readouterr().err.count("PastNet: 2 records, no violations") == 1
+
+
+def test_hyperparameters_are_in_the_log(begin: Any) -> None:
+    config = {"lr": np.float32(0.5), "name": "a/b", "seed": 7, "warm": True, "end": None}
+    room = begin(small(), config={**config, "most": np.inf})
+    room.record(1)
+    assert room.run().config == {**config, "lr": 0.5, "most": "inf"}
+
+
 def test_each_statistic_is_that_of_numpy(story: Story) -> None:
     assert {*story.run.variables} == {*story.at[0]}
     for name, variable in story.run.variables.items():

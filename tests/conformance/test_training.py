@@ -67,7 +67,7 @@ def test_no_call_raises_after_construction(begin: Any, seed: int) -> None:
             continue
         for _ in range(12):
             given = [rng.choice(GARBAGE) for _ in range(rng.randrange(5))]
-            words = rng.sample(["step", "timeout", "masks", "nonsense"], rng.randrange(3))
+            words = rng.sample(["step", "timeout", "trainable", "nonsense"], rng.randrange(3))
             before = sum(room.recorder.notes.counts().values())
             call = getattr(room.recorder, name)
             call(*given, **{word: rng.choice(GARBAGE) for word in words})
@@ -161,7 +161,7 @@ def test_a_name_of_nothing_is_refused(begin: Any, argument: str) -> None:
     assert "nowhere" in str(refused.value)
 
 
-@pytest.mark.parametrize("word", ["masks", "kept"])
+@pytest.mark.parametrize("word", ["trainable", "kept"])
 def test_a_mask_of_nothing_is_refused(begin: Any, word: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
         begin(small(), **{word: {"no/where": np.ones(2)}})
@@ -172,7 +172,7 @@ def test_a_mask_of_nothing_is_refused(begin: Any, word: str) -> None:
 BAD_MASKS = [np.ones(2), np.full((3, 7), 2), np.full((3, 7), np.nan), 2, "x"]
 
 
-@pytest.mark.parametrize("word", ["masks", "kept"])
+@pytest.mark.parametrize("word", ["trainable", "kept"])
 @pytest.mark.parametrize("mask", BAD_MASKS, ids=str)
 def test_a_mask_of_another_form_is_refused(begin: Any, word: str, mask: Any) -> None:
     with pytest.raises(PastNetError) as refused:

@@ -29,7 +29,7 @@ def train(logdir: Path, first: int, last: int, declared: dict[int, dict[str, Any
     kept: dict[str, Any] = dict.fromkeys(KERNELS, True)
     for step in range(first + 1, last + 1):
         change = declared.get(step, {})
-        held.update(change.get("masks", {}))
+        held.update(change.get("trainable", {}))
         kept.update(change.get("kept", {}))
         if change:
             recorder.declare(**change)
@@ -45,11 +45,11 @@ def train(logdir: Path, first: int, last: int, declared: dict[int, dict[str, Any
 def changes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     logdir = tmp_path_factory.mktemp("log")
     declared = {
-        3: {"masks": {"a/kernel": False, "b/kernel": False}},
+        3: {"trainable": {"a/kernel": False, "b/kernel": False}},
         4: {"kept": {"c/kernel": PRUNED}},
-        6: {"masks": {"a/kernel": True, "b/kernel": True}},
+        6: {"trainable": {"a/kernel": True, "b/kernel": True}},
         7: {"kept": {"c/kernel": True}},
-        9: {"masks": {"a/kernel": False}},
+        9: {"trainable": {"a/kernel": False}},
     }
     train(logdir / "one", 0, 12, declared)
     train(logdir / "two", 0, 10, {})

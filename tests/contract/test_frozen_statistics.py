@@ -81,7 +81,7 @@ def test_in_keras(tmp_path: Path) -> None:
 
 
 def jax_run(path: Path, tree: Any, masks: Any, moves: Any) -> None:
-    with pastnet.jax.Recorder(path, tree, every=1, masks=masks) as recorder:
+    with pastnet.jax.Recorder(path, tree, every=1, trainable=masks) as recorder:
         for step in range(1, STEPS + 1):
             tree = moves(tree, step)
             recorder.record(step, tree)

@@ -50,6 +50,16 @@ SPELT = [
     ("v1.Masks(scope='net')", "scope=", "Write variables="),
     ("v1.RecorderHook(run, save_steps=9)", "save_steps=", "Write every="),
     ("numpy.Recorder(run, {'w': get}, lr=0.1)", "lr=", "Write learning_rate="),
+    ("numpy.Recorder(run, {'w': get}, masks={'w': False})", "masks=", "Write trainable="),
+    ("numpy.Recorder(run, weights={'w': get})", "weights=", "Write arrays="),
+    ("numpy.Recorder(run, {'w': get}, 5)", "got 3", "Recorder(logdir, arrays)"),
+    ("Recorder(run, model, trainable={'first/kernel': False})", "trainable=", "pastnet.Masks"),
+    ("Recorder(run, model, kept={'first/kernel': ones})", "kept=", "pastnet.Masks(model)"),
+    ("PastNetCallback(run, initial_step=9)", "initial_step=", "steps are counted"),
+    ("PastNetCallback(run, 5)", "got 2", "PastNetCallback(logdir)"),
+    ("v1.Recorder(run, 'net')", "got 2", "Recorder(logdir)"),
+    ("v1.Recorder(run, scope='net')", "scope=", "Write variables="),
+    ("v1.Recorder(run, initial_step=9)", "initial_step=", "restart(step)"),
 ]
 VALUES = [
     ("PastNetCallback(None)", "logdir=", "logdir='runs/a'"),
@@ -77,7 +87,7 @@ VALUES = [
     ("Recorder(run, Torch())", "model=", "pastnet.torch.Recorder"),
     ("Recorder(run, legacy)", "tf_keras", "TF_USE_LEGACY_KERAS"),
     ("Recorder(run, tf.function(model))", "model=", "Pass the model itself"),
-    ("Recorder(model, run)", "model=", "Recorder(logdir, model)"),
+    ("Recorder(model, run)", "logdir=", "Recorder(logdir, model)"),
     ("Recorder(run, model.weights)", "model=", "{v.path: v for v in model.weights}"),
     ("Recorder(run, keras.Sequential([keras.layers.Dense(2)]))", "built", "on one batch"),
     ("Recorder(run, {'a': x})", "'a'", "Map names to variables"),
@@ -124,33 +134,66 @@ VALUES = [
     ("v1.Masks(variables=model, graph=graph)", "variables=", "Leave it out"),
     ("v1.Masks(graph=model)", "graph=", "Leave it out"),
     ("v1.Masks('nett', graph=graph)", "scope 'nett'", "whole parts of the path"),
-    ("v1.Recorder(run, 'net', masks=masks, graph=graph)", "masks=", "Make Masks of it"),
+    ("v1.Recorder(run, variables='net', masks=masks, graph=graph)", "masks=", "Make Masks of it"),
     ("v1.Masks('net', graph=graph).wrap(keras.optimizers.Adam())", "Optimizer", "pastnet.Masks"),
     ("v1.Masks('net', graph=graph).prune('w', channels=[0])", "session", "Pass session="),
     ("v1.Masks('net', graph=graph).hold(x)", "update=", "hold(lambda: update)"),
     ("v1.RecorderHook(run).begin()", "global step", "get_or_create_global_step"),
     ("v1.SyncHook('net', 2)", "sync_op", "pastnet.v1.sync_op"),
     ("numpy.Recorder(run, {'w': ones})", "'w'", "lambda"),
-    ("numpy.Recorder(run, [ones])", "weights=", "lambda"),
-    ("numpy.Recorder(run, {'w': get}, masks=['w'])", "masks=", "{'w': …}"),
-    ("numpy.Recorder(run, {'w': get}, masks={'w': [1, 0]})", "'w'", "one 0 or 1 for each"),
+    ("numpy.Recorder(run, [ones])", "arrays=", "lambda"),
+    ("numpy.Recorder(run, {'w': get}, trainable=['w'])", "trainable=", "{'w': …}"),
+    ("numpy.Recorder(run, {'w': get}, trainable={'w': [1, 0]})", "'w'", "one 0 or 1 for each"),
 ]
 OF_TORCH = [
-    ("torch.Recorder(run, model)", "torch.nn.Module", "Pass the module itself"),
+    ("torch.Recorder(run, model)", "model=", "Write pastnet.Recorder(logdir, model)"),
+    ("torch.Recorder(run, net.state_dict())", "model=", "Pass the module itself"),
+    ("torch.Recorder(net, adam)", "logdir=", "Recorder(logdir, model)"),
+    ("torch.Recorder(run, adam, net)", "model=", "the network first"),
+    ("torch.Recorder(run, net, adam, 5)", "got 4", "Recorder(logdir, model, optimizer)"),
+    ("torch.Recorder(run, net, masks={'0.weight': False})", "masks=", "Write trainable="),
+    ("torch.Recorder(run, net, frozen=['0'])", "frozen=", "Write trainable="),
+    ("torch.Recorder(run, net, trainable={'nope': False})", "'nope'", "'nope'"),
+    ("torch.Recorder(run, net, trainable=['0.weight'])", "trainable=", "{'0/weight': …}"),
+    ("torch.Recorder(run, net, trainable={'0.weight': 0})", "trainable", "Pass False"),
+    ("torch.Recorder(run, net, kept={'0.weight': ones})", "kept mask", "one 0 or 1 for each"),
+    ("torch.Recorder(run, net, probe=x)", "probe=", "Keras models on TensorFlow"),
+    ("torch.Recorder(run, net, follows={'0.weight': '0.weight'})", "follows=", "copy"),
+    ("torch.Recorder(run, net, hparams={'lr': 1})", "hparams=", "Write config="),
+    ("torch.Recorder(run, net, config=[1])", "config=", "vars(args)"),
+    ("torch.Recorder(run, net, config={'net': net})", "config=", "numbers or texts"),
+    ("torch.watch(adam, run)", "model=", "pastnet.watch(model, logdir, optimizer)"),
+    ("watch(model, run)", "model=", "callbacks=[pastnet.PastNetCallback(logdir)]"),
+    ("watch({'w': ones}, run)", "model=", "torch.nn.Module"),
+    ("watch(net, run, log_freq=9)", "log_freq=", "Write every="),
+    ("Recorder(run, net)", "model=", "pastnet.torch.Recorder(logdir, model, optimizer)"),
+    ("Masks(net)", "model=", "trainable={name: mask}"),
+    ("PastNetwork(net)", "network=", "copy.deepcopy(model)"),
+    ("jax.Recorder(run, net)", "params=", "pastnet.torch.Recorder"),
+    ("numpy.Recorder(run, net)", "arrays=", "pastnet.torch.Recorder"),
     ("torch.Recorder(run, net, 'adam')", "optimizer=", "Pass the optimizer itself"),
     ("torch.Recorder(run, net, learning_rate=0.1)", "learning_rate=", "Write optimizer="),
     ("torch.Recorder(run, net, log_every_n_steps=5)", "log_every_n_steps=", "Write every="),
 ]
 OF_JAX = [
     ("jax.Recorder(run, {'w': ones}, optimizer=model)", "optimizer=", "Write opt_state="),
-    ("jax.Recorder(run, {'w': ones}, masks={'b': False})", "masks=", "True or False"),
+    ("jax.Recorder(run, {'w': ones}, masks={'w': False})", "masks=", "Write trainable="),
+    ("jax.Recorder(run, {'w': ones}, trainable={'b': False})", "trainable=", "True or False"),
+    ("jax.Recorder(run, {'w': ones}, model)", "got 3", "Recorder(logdir, params)"),
+    ("jax.Recorder(run, model)", "params=", "pastnet.Recorder(logdir, model)"),
+    ("jax.Recorder(run, params={'w': ones}, lr=1)", "lr=", "Write learning_rate="),
+    ("jax.Recorder({'w': ones}, run)", "logdir=", "logdir='runs/a'"),
+    ("Recorder(run, {'w': array})", "model=", "pastnet.jax.Recorder(logdir, params)"),
+    ("Masks({'w': array})", "model=", "pastnet.jax.Recorder(logdir, params, trainable=tree)"),
+    ("PastNetwork({'w': array})", "network=", "past = params"),
+    ("watch({'w': array}, run)", "model=", "recorder.record(step, params)"),
     ("jax.Recorder(run, {'w': 3})", "pytree", "variables="),
 ]
 LOGGED = [
     ("record(recorder, 1, 2, 1)", "Step 1", "restart(step)"),
     ("record(recorder, 1, 2, 3, 2, 1)", "Step 2", "restart(step)"),
     ("recorder.close() or record(recorder, 1, 2)", "closed", "make a new one"),
-    ("recorder.record()", "step=", "Training continues"),
+    ("recorder.record('one')", "'one'", "Training continues"),
 ]
 COMMANDS = [
     ("chek {log}", "'chek'", "Did you mean check?"),
@@ -169,8 +212,14 @@ COMMANDS = [
 ]
 
 
-class Torch:
-    """As a module of PyTorch, whether that is installed or not."""
+class Module:
+    """As that of PyTorch, whether that is installed or not."""
+
+    __module__ = "torch.nn.modules.module"
+
+
+class Torch(Module):
+    """As one of PyTorch's."""
 
     __module__ = "torch.nn.modules.linear"
 
@@ -253,14 +302,17 @@ def test_a_value_that_cannot_be_used(written, code, argument, mend):
 
 @rows(OF_TORCH)
 def test_in_torch(written, code, argument, mend):
-    nn = pytest.importorskip("torch", reason="torch isn't installed").nn
-    answer(code, written | {"net": nn.Sequential(nn.Linear(3, 2))}, argument, mend)
+    torch = pytest.importorskip("torch", reason="torch isn't installed")
+    nn = torch.nn
+    net = nn.Sequential(nn.Linear(3, 2))
+    adam = torch.optim.Adam(net.parameters())
+    answer(code, written | {"net": net, "adam": adam}, argument, mend)
 
 
 @rows(OF_JAX)
 def test_in_jax(written, code, argument, mend):
-    pytest.importorskip("jax", reason="jax isn't installed")
-    answer(code, written, argument, mend)
+    jax = pytest.importorskip("jax", reason="jax isn't installed")
+    answer(code, written | {"array": jax.numpy.ones(3)}, argument, mend)
 
 
 @rows(LOGGED)

@@ -94,7 +94,7 @@ def test_a_tree_of_jax_is_as_without_a_recorder(name: str, tmp_path: Path) -> No
         recorder = None
         if folder is not None:
             masks = {key: key != "held" for key in tree}
-            recorder = pastnet.jax.Recorder(folder, tree, every=2, masks=masks)
+            recorder = pastnet.jax.Recorder(folder, tree, every=2, trainable=masks)
         for number in range(1, 8):
             donated, tree = tree, step(tree)
             before = {each.unsafe_buffer_pointer() for each in tree.values()}

@@ -500,7 +500,7 @@ def test_the_copy_takes_weights_buffers_and_slots_alone(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("change", "text"),
     [({"step": None}, "step="), ({"steps": 0}, "steps="), ({"step_": 1}, "step_="),
-     ({"optimizer": "sgd"}, "optimizer=")],
+     ({"optimizer": "sgd"}, "optimizer="), ({"scaler": 2.0}, "scaler=")],
 )  # fmt: skip
 def test_wrong_calls(change: dict[str, Any], text: str) -> None:
     module = net()

@@ -79,7 +79,7 @@ def train(
     with pastnet.torch.Recorder(watch.folder, model, optimizer, every=1) as recorder:
         declared = masks is not None or kept is not None
         if declared and since == 0:
-            recorder.declare(masks, kept)
+            recorder.declare(trainable=masks, kept=kept)
         watch.keep(0, values_of(model, names))
         for step in range(1, steps + 1):
             (clear or optimizer.zero_grad)()
@@ -94,7 +94,7 @@ def train(
             if step == FROZEN_AT:
                 freeze()
             if declared and step == since:
-                recorder.declare(masks, kept)
+                recorder.declare(trainable=masks, kept=kept)
             watch.keep(step, values_of(model, names))
 
 

@@ -1,4 +1,4 @@
-"""Recipes of torch that freeze or prune by gradients: declared with `masks=` and `kept=`."""
+"""Recipes of torch that freeze or prune by gradients: declared with `trainable=` and `kept=`."""
 
 from __future__ import annotations
 

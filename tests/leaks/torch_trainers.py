@@ -49,7 +49,7 @@ def _fit(
     watch: Watch, finetuning: Callback, names: Any, masks: Any = None, epochs: int = 1
 ) -> None:
     batches = torch.utils.data.TensorDataset(torch.linspace(-1, 2, 60).reshape(20, 3))
-    recorder = pastnet.torch.LightningCallback(watch.folder, every=1, masks=masks)
+    recorder = pastnet.torch.LightningCallback(watch.folder, every=1, trainable=masks)
     Trainer(
         max_epochs=epochs, accelerator="cpu", logger=False, enable_checkpointing=False,
         enable_progress_bar=False, enable_model_summary=False,

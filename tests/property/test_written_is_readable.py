@@ -109,7 +109,7 @@ def check(seed):
         network = {name: lambda name=name: arrays[name] for name in arrays}
         try:
             recorder = pastnet.numpy.Recorder(
-                logdir, network, every=1, channel_axis=axes, masks=held
+                logdir, network, every=1, channel_axis=axes, trainable=held
             )
         except InvalidArgument:
             assert not wanted

@@ -28,7 +28,8 @@ def without(names: str) -> str:
     return f"import sys\nfor name in {names.split()!r}: sys.modules[name] = None\n"
 
 
-ROOMS = {"jax", "numpy", "torch"}
+ROOMS = {"jax", "keras", "numpy", "torch"}
+WITHOUT_ANY = {"OneShot", "PolynomialDecay", "errors", "read", "testing", "v1", "watch"}
 
 
 def test_the_public_surface_is_all():
@@ -48,6 +49,7 @@ def test_the_public_surface_is_all():
         "clone_network",
         "errors",
         "jax",
+        "keras",
         "load_model",
         "numpy",
         "read",
@@ -55,6 +57,7 @@ def test_the_public_surface_is_all():
         "testing",
         "torch",
         "v1",
+        "watch",
     ]
     assert set(dir(pastnet)) == {*public, "__version__"}
     assert pastnet.__all__ == [name for name in public if name not in ROOMS]
@@ -66,23 +69,19 @@ def test_the_public_surface_is_all():
     ("room", "missing", "left"),
     [
         ("", "", {*dir(pastnet)} - ROOMS - {"__version__"}),
-        ("", "keras", {"OneShot", "PolynomialDecay", "errors", "read", "testing", "v1"}),
-        (
-            "",
-            "tensorflow keras torch jax",
-            {"OneShot", "PolynomialDecay", "errors", "read", "testing", "v1"},
-        ),
+        ("", "keras", WITHOUT_ANY),
+        ("", "tensorflow keras torch jax", WITHOUT_ANY),
         (".torch", "", {*dir(pastnet.torch)}),
         (
             ".torch",
             "transformers lightning pytorch_lightning",
-            {"Recorder", "preflight", "summary"},
+            {"Recorder", "preflight", "summary", "watch"},
         ),
     ],
 )
 def test_a_star_import_rebinds_no_framework_and_needs_none_that_is_missing(room, missing, left):
-    before = "numpy = torch = jax = before = object()\nknown = {*globals(), 'known'}\n"
-    after = "print(*sorted({*globals()} - known))\nassert numpy is torch is jax is before"
+    before = "numpy = torch = jax = keras = before = object()\nknown = {*globals(), 'known'}\n"
+    after = "print(*sorted({*globals()} - known))\nassert numpy is torch is jax is keras is before"
     done = python(f"{without(missing)}{before}from tb_pastnet{room} import *\n{after}")
     assert done.stdout.split() == sorted(left), done.stderr
 

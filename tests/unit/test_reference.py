@@ -44,7 +44,7 @@ def homes():
         for name, home in importlib.import_module(room)._HOMES.items():
             if name == "summary":
                 found[f"{room}.summary.channels"] = home
-            elif not home.endswith(f".{name}"):
+            elif (room, name) != ("tb_pastnet", "watch") and not home.endswith(f".{name}"):
                 found[f"{room}.{name}"] = home
     return found
 

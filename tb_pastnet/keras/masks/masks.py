@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.subject import KERAS, check_subject
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.layers.refusals import refuse_weight
@@ -78,7 +79,8 @@ class Masks(MaskCommands):
 
     state: MaskState
 
-    def __init__(self, model: Any, optimizer: Any = None, enforce: bool = True) -> None:
+    def __init__(self, model: Any, optimizer: Any = None, *, enforce: bool = True) -> None:
+        check_subject(model, KERAS, "hold the weights of")
         state = attached(model)
         if state is None:
             state = MaskState(model)
@@ -163,7 +165,7 @@ class Masks(MaskCommands):
 
 
 def _of_copy(model: Any, optimizer: Any, enforce: bool, stored: bytes) -> Masks:
-    masks = Masks(model, optimizer, enforce)
+    masks = Masks(model, optimizer, enforce=enforce)
     if not masks.state.masked:
         # A mapping's: a Keras model carries them itself.
         masks.state.deserialize(stored)

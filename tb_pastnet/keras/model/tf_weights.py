@@ -10,13 +10,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tb_pastnet.core.subject import KERAS, check_subject
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import Found, full_name, layer_variables, of_layer, once
 from tb_pastnet.keras.model.weights import AxisOverrides, FoundWeight, network_of, shown
 from tb_pastnet.keras.strategies import differs
 from tb_pastnet.keras.types import Model, TensorLike, Variable
-from tb_pastnet.keras.versions import is_torch, need_tensorflow, refuse_legacy
+from tb_pastnet.keras.versions import need_tensorflow, refuse_legacy
 from tb_pastnet.record.weight import Array, Network
 
 _WITH_LORA = ("kernel", "embeddings")
@@ -63,6 +64,7 @@ def find_variables(model: Model) -> list[Found]:
         return layer_variables(model)
     if isinstance(model, tf.Module):
         return once(_of_module(model, ""))
+    check_subject(model, KERAS, "record")
     if isinstance(model, Mapping):
         return once(_of_entry(str(name), value) for name, value in model.items())
     raise InvalidArgument(
@@ -72,8 +74,6 @@ def find_variables(model: Model) -> list[Found]:
 
 
 def _mend(model: object) -> str:
-    if is_torch(model):
-        return "Record a module of PyTorch by pastnet.torch.Recorder."
     if isinstance(model, str | os.PathLike):
         return "Pass the model itself, as in Masks(model) and Recorder(logdir, model)."
     if isinstance(model, list | tuple):

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
-from tb_pastnet.core.follow_pairs import follow_pairs
+from tb_pastnet.core.follow_pairs import Follows, follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.keras.model.walk import Found, held_by
 from tb_pastnet.keras.types import Model, Variable
@@ -96,7 +96,7 @@ def network_of(
     subject: str,
     variables: Iterable[Any] | None = None,
     channel_axes: AxisOverrides | None = None,
-    follows: Iterable[Any] = (),
+    follows: Follows = None,
 ) -> Network[W]:
     """Lists what is recorded of found variables, each as a `weight`."""
     usable: dict[str, Found] = {}

@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.subject import KERAS, check_subject
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.callable_network import (
     CallableNetwork,
@@ -91,6 +92,7 @@ class PastNetwork(tf.Module):
         share: Iterable[Any] = (),
     ) -> None:
         super().__init__()
+        check_subject(network, KERAS, "keep the past of", "network")
         if past is not None and variables is not None:
             raise InvalidArgument(
                 "Could not make a past network: expected past= or variables=, got both. "

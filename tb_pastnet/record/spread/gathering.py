@@ -231,16 +231,16 @@ class SpreadMeasures:
         self.schedule.copied(number)
 
 
-def check_alike(budget: float | None, on_violation: object, masks: object, kept: object) -> None:
+def check_alike(budget: float | None, on_violation: object, *masks: object) -> None:
     """Raises InvalidArgument for settings that could make ranks act differently.
 
     Declared masks are of whole weights, which no rank has.
     """
-    if masks or kept:
+    if any(masks):
         raise InvalidArgument(
-            "Could not use masks= or kept=: expected weights that are whole in this process, got "
-            "some that are spread over ranks. Leave them out; weights without requires_grad are "
-            "audited."
+            "Could not use trainable= or kept=: expected weights that are whole in this process, "
+            "got some that are spread over ranks. Leave them out; weights without requires_grad "
+            "are audited."
         )
     for name, value in (("budget", budget), ("on_violation", on_violation)):
         if value is not None and (name == "budget" or value == STOP):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 from tensorflow import Variable  # as in `graph_variables`
 
+from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import reach
 from tb_pastnet.keras.model.tf_weights import TFWeight
@@ -35,6 +36,7 @@ def network_in(
     site: GraphSession,
     variables: Chosen = None,
     channel_axes: AxisOverrides | None = None,
+    follows: Follows = None,
     *,
     writable: bool = False,
 ) -> Network[TFWeight]:
@@ -55,9 +57,8 @@ def network_in(
         for name, variable in named.items()
     ]
     listed = isinstance(variables, str | Mapping) or variables is None
-    return network_of(
-        TFWeight, entries, "a graph", None if listed else _names(variables), channel_axes
-    )
+    chosen = None if listed else _names(variables)
+    return network_of(TFWeight, entries, "a graph", chosen, channel_axes, follows)
 
 
 def _named(graph: tf.Graph, variables: Chosen) -> dict[str, GraphVariable]:

@@ -41,7 +41,7 @@ class Adaptor(Room):
         return self.nested({**every, **masks})
 
     def recorder_of(self, **settings: Any) -> Any:
-        for word in ("masks", "kept"):
+        for word in ("trainable", "kept"):
             settings[word] = self.masked(settings[word])
         return pastnet.jax.Recorder(self.logdir, self.tree, **settings)
 
@@ -70,5 +70,5 @@ class Adaptor(Room):
         self.recorder.restart(step, self.tree)
 
     def declare(self, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-        given = {"masks": self.masked(masks), "kept": self.masked(kept)}
+        given = {"trainable": self.masked(masks), "kept": self.masked(kept)}
         self.recorder.declare(self.tree, **given)

@@ -11,8 +11,8 @@ from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.follow_pairs import follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.record.array_recorder import ArrayRecorder, ArrayWeight, RatedSource
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import metered
-from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Network
 from tests.conformance.room import Room
 
@@ -28,27 +28,24 @@ class Recorder(ArrayRecorder):
     """Of boxes, by name."""
 
     def __init__(
-        self, logdir: str, boxes: dict[str, Tensor], every: int, past: Any = "previous",
-        variables: Any = None, channel_axis: Any = None, initial_step: Any = None,
-        masks: Any = None, kept: Any = None, rate: Any = None, audit: bool = True,
-        budget: Any = None, follows: Any = (), **wishes: Any,
+        self, logdir: str, boxes: dict[str, Tensor], rate: Any = None, trainable: Any = None,
+        kept: Any = None, **given: Any,
     ) -> None:  # fmt: skip
-        schedule, weights = Schedule(every, past, initial_step, budget), []
+        options, weights = Options(**given), []
         names = Names({name: Called(box.array.shape) for name, box in boxes.items()})
-        axes = names.keyed(channel_axis, "channel_axis")
-        moved = follow_pairs(names, follows, names.all)
+        axes = names.keyed(options.channel_axis, "channel_axis")
+        moved = follow_pairs(names, options.follows, names.all)
         for name, box in boxes.items():
             axis = explicit_axis(axes.get(name, ()), box.array.shape, name)
             form, read = (box.array.shape, box.array.dtype.name), partial(getattr, box, "array")
             weights.append(ArrayWeight(name, *form, axis, read, follows=name in moved))
-        source = RatedSource(Network.of(weights, variables, follows=moved), rate)
-        given = [names.keyed(masks, "masks"), names.keyed(kept, "kept")]
-        wishes = {"on_violation": "log", "log": None, "exit_timeout": 60.0, **wishes}
-        super().__init__(logdir, source, schedule, *given, audit=audit, **wishes)
+        source = RatedSource(Network.of(weights, options.variables, follows=moved), rate)
+        masks = names.keyed(trainable, "trainable"), names.keyed(kept, "kept")
+        super().__init__(logdir, source, options.schedule(), *masks, options)
 
     @metered("Could not declare masks")
-    def declare(self, masks: Any, kept: Any) -> None:
-        self._declare(masks, kept)
+    def declare(self, trainable: Any, kept: Any) -> None:
+        self._declare(trainable, kept)
         self.observe()
 
 

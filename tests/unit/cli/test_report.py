@@ -22,7 +22,7 @@ def test_a_channel_whose_kernel_and_bias_both_leak_counts_once(tmp_path):
         tmp_path,
         weights,
         every=1,
-        masks=frozen,
+        trainable=frozen,
         log=lambda numbers, step: counts.append(numbers["pastnet/violations"]),
     ) as recorder:
         for step in range(1, 4):

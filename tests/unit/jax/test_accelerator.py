@@ -40,7 +40,7 @@ def train(logdir=None, dtype="float32", steps=6, masks=None):
 
     step = jax.jit(update, donate_argnums=(0, 1))
     states = [copies()]
-    recorder = logdir and pastnet.jax.Recorder(logdir, params, every=1, masks=masks)
+    recorder = logdir and pastnet.jax.Recorder(logdir, params, every=1, trainable=masks)
     donated = []
     for number in range(1, steps + 1):
         before = params["first"]["kernel"]

@@ -68,7 +68,7 @@ def zeroed(optimizer):
     "masks", [MASKS, spread(), lambda params: MASKS], ids=["prefix", "whole", "function"]
 )
 def test_what_is_frozen_exactly_is_no_violation(masks, tmp_path):
-    run = train(tmp_path, zeroed(optax.adamw(1e-2)), masks=masks)
+    run = train(tmp_path, zeroed(optax.adamw(1e-2)), trainable=masks)
     assert list(run.violations) == []
     overview = run.overview()
     states = dict(zip(overview.layers, overview.frozen[-1].tolist(), strict=True))
@@ -79,7 +79,7 @@ def test_masks_may_be_a_module_that_can_be_called(tmp_path):
     nn = pytest.importorskip("equinox.nn", reason="its modules are tested where it is installed")
     module = nn.Linear(2, 3, key=jax.random.key(0))
     masks = jax.tree.map(lambda _: False, module)
-    with Recorder(tmp_path, module, every=1, masks=masks) as recorder:
+    with Recorder(tmp_path, module, every=1, trainable=masks) as recorder:
         recorder.record(1, jax.tree.map(lambda array: array + 1, module))
     (run,) = pastnet.read(tmp_path).runs.values()
     assert {violation.variable for violation in run.violations} == {"weight", "bias"}
@@ -88,20 +88,20 @@ def test_masks_may_be_a_module_that_can_be_called(tmp_path):
 def test_partition_freezes_exactly(tmp_path):
     labels = {"body": "freeze", "head": "train"}
     optimizers = {"train": optax.adamw(1e-2), "freeze": optax.set_to_zero()}
-    run = train(tmp_path, optax.partition(optimizers, labels), masks=MASKS)
+    run = train(tmp_path, optax.partition(optimizers, labels), trainable=MASKS)
     assert list(run.violations) == []
 
 
 def test_an_update_of_zero_moves_a_negative_zero(tmp_path):
     params = {"w": jnp.array([[-0.0, 1.0]])}
-    with Recorder(tmp_path, params, every=1, masks={"w": False}) as recorder:
+    with Recorder(tmp_path, params, every=1, trainable={"w": False}) as recorder:
         recorder.record(1, optax.apply_updates(params, {"w": jnp.zeros((1, 2))}))
     (run,) = pastnet.read(tmp_path).runs.values()
     assert [(each.channel, each.largest) for each in run.violations] == [(0, 0.0)]
 
 
 def test_masked_passes_raw_gradients_to_the_others(tmp_path):
-    run = train(tmp_path, optax.masked(optax.adamw(1e-2), MASKS), masks=MASKS)
+    run = train(tmp_path, optax.masked(optax.adamw(1e-2), MASKS), trainable=MASKS)
     violated = {violation.variable for violation in run.violations}
     assert violated == {"body/kernel", "body/bias"}
     assert {violation.first_step for violation in run.violations} == {1}
@@ -113,7 +113,7 @@ def test_weight_decay_is_known_by_its_numbers(tmp_path):
         stop = optax.masked(optax.set_to_zero(), {"body": True, "head": False})
         return optax.chain(stop, optimizer)
 
-    run = train(tmp_path, without_gradients(optax.adamw(1e-2, weight_decay=0.1)), masks=MASKS)
+    run = train(tmp_path, without_gradients(optax.adamw(1e-2, weight_decay=0.1)), trainable=MASKS)
     kernel = [each for each in run.violations if each.variable == "body/kernel"]
     assert {violation.cause for violation in kernel} == {"weight_decay"}
     assert {violation.channel for violation in kernel} == set(range(6))
@@ -123,7 +123,7 @@ def test_elements_are_held_one_by_one(tmp_path):
     free = np.ones((12, 6), bool)
     free[3, 2] = False
     masks = {"body": {"kernel": free, "bias": True}, "head": True}
-    run = train(tmp_path, optax.sgd(0.1), masks=masks)
+    run = train(tmp_path, optax.sgd(0.1), trainable=masks)
     assert {(each.variable, each.channel, each.held) for each in run.violations} == {
         ("body/kernel", 2, 1)
     }
@@ -132,14 +132,14 @@ def test_elements_are_held_one_by_one(tmp_path):
 
 
 def test_masks_of_what_is_not_recorded_say_nothing(tmp_path):
-    run = train(tmp_path, optax.sgd(0.1), masks=MASKS, kept=MASKS, variables=["head/*"])
+    run = train(tmp_path, optax.sgd(0.1), trainable=MASKS, kept=MASKS, variables=["head/*"])
     assert list(run.violations) == []
     assert list(run.variables) == ["head/bias", "head/kernel"]
 
 
 def test_masks_that_let_all_through_hold_no_view(tmp_path):
     every = jax.tree.map(np.ones_like, network())
-    run = train(tmp_path, optax.sgd(0.1), masks=every, kept=every)  # its steps donate
+    run = train(tmp_path, optax.sgd(0.1), trainable=every, kept=every)  # its steps donate
     assert list(run.violations) == []
 
 
@@ -155,7 +155,7 @@ def test_pruned_weights_should_be_zero(tmp_path):
 def test_what_is_declared_later_is_held_from_then_on(tmp_path):
     def change(recorder, step, params):
         if step == 4:
-            recorder.declare(params, masks=MASKS)
+            recorder.declare(params, trainable=MASKS)
 
     run = train(tmp_path, optax.sgd(0.1), change=change)
     assert {violation.variable for violation in run.violations} == {"body/kernel", "body/bias"}
@@ -165,6 +165,6 @@ def test_what_is_declared_later_is_held_from_then_on(tmp_path):
 
 
 def test_what_follows_is_no_violation(tmp_path):
-    run = train(tmp_path, optax.sgd(0.1), masks=MASKS, follows=["body/*"])
+    run = train(tmp_path, optax.sgd(0.1), trainable=MASKS, follows=["body/*"])
     assert list(run.violations) == []
     assert run.overview().following[-1].tolist() == [6, 0]

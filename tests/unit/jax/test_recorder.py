@@ -101,13 +101,13 @@ def test_a_donated_buffer_is_reused_at_every_step(past, tmp_path):
 def test_nothing_of_a_step_is_held_beyond_it(tmp_path):
     params, rate = {"w": jnp.ones((3, 2))}, jnp.float32(0.5)
     first = weakref.ref(params["w"])
-    with Recorder(tmp_path, params, every=1, masks={"w": False}) as recorder:
+    with Recorder(tmp_path, params, every=1, trainable={"w": False}) as recorder:
         params = {"w": params["w"] * 1}
         assert first() is None
         seen = [weakref.ref(params["w"]), weakref.ref(rate)]
         recorder.record(1, params, rate)
         recorder.sync(params)
-        recorder.declare(params, masks={"w": True})
+        recorder.declare(params, trainable={"w": True})
         recorder.restart(0, params)
         assert recorder.notes.counts() == {}
         del params, rate
@@ -139,7 +139,9 @@ def test_a_compiled_loop_records_by_a_callback(tmp_path):
 def test_of_several_processes_the_first_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(jax, "process_index", lambda: 1)
     params, read = mlp(), []
-    with Recorder(tmp_path / "run", params, every=1, masks={"hidden": False, "out": True}) as each:
+    with Recorder(
+        tmp_path / "run", params, every=1, trainable={"hidden": False, "out": True}
+    ) as each:
         assert each._source._copies == {}
         monkeypatch.setattr("tb_pastnet.jax.tree.Tree.read", read.append)
         for step in range(1, 4):
@@ -299,7 +301,7 @@ def test_two_leaves_of_one_name(tmp_path):
 
 def test_a_flush_at_the_end_asks_for_no_weights(tmp_path):
     params = mlp()
-    with Recorder(tmp_path, params, every=1, masks={"hidden": False, "out": True}) as recorder:
+    with Recorder(tmp_path, params, every=1, trainable={"hidden": False, "out": True}) as recorder:
         recorder.record(1, params)
         assert recorder.flush(closed=True)
         assert recorder.notes.counts() == {}
@@ -347,19 +349,27 @@ def test_arrays_that_lie_on_several_devices_are_recorded(tmp_path):
 
 ERRORS = [
     ({"params": {"n": 3}}, InvalidArgument, "expected at least one variable of floating dtype"),
-    ({"masks": {"hidden": True}}, InvalidArgument, "Could not use masks=: expected a pytree that"),
     (
-        {"masks": {"hidden": True}},
+        {"trainable": {"hidden": True}},
+        InvalidArgument,
+        "Could not use trainable=: expected a pytree that",
+    ),
+    (
+        {"trainable": {"hidden": True}},
         InvalidArgument,
         "the root has the keys hidden instead of hidden, out",
     ),
-    ({"masks": [True, True]}, InvalidArgument, "the root is a list instead of a dict"),
+    ({"trainable": [True, True]}, InvalidArgument, "the root is a list instead of a dict"),
     (
-        {"masks": {"hidden": {"kernel": [True], "bias": True}, "out": True}},
+        {"trainable": {"hidden": {"kernel": [True], "bias": True}, "out": True}},
         InvalidArgument,
         r"'hidden/kernel' is a list instead of float32\[5, 8\]",
     ),
-    ({"masks": {"hidden": 2, "out": True}}, InvalidArgument, "expected True, False or an array of"),
+    (
+        {"trainable": {"hidden": 2, "out": True}},
+        InvalidArgument,
+        "expected True, False or an array of",
+    ),
     ({"kept": {"hidden": True, "out": np.ones(3)}}, InvalidArgument, "expected shape"),
 ]
 

@@ -30,7 +30,7 @@ def cause(folder, begun, now):
         **START,
         "body": {"w": START["body"]["w"] + np.arange(6, dtype="f4").reshape(2, 3) + 1},
     }
-    with pastnet.jax.Recorder(folder, START, every=1, masks=MASKS, opt_state=begun) as recorder:
+    with pastnet.jax.Recorder(folder, START, every=1, trainable=MASKS, opt_state=begun) as recorder:
         recorder.record(1, moved, opt_state=now)
     (run,) = pastnet.read(folder).runs.values()
     (only,) = {violation.cause for violation in run.violations}
@@ -72,7 +72,7 @@ def test_causes(begun, now, expected, tmp_path):
 )
 def test_few_elements_that_shrink_without_a_gradient_may_decay(now, expected, tmp_path):
     start, still = {"b": np.array([1, 2], "f4")}, {"mu": {"b": jnp.zeros(2)}}
-    settings = {"every": 1, "masks": {"b": False}, "opt_state": still}
+    settings = {"every": 1, "trainable": {"b": False}, "opt_state": still}
     with pastnet.jax.Recorder(tmp_path, start, **settings) as recorder:
         recorder.record(1, {"b": np.array(now, "f4")}, opt_state=still)
     (run,) = pastnet.read(tmp_path).runs.values()
@@ -81,7 +81,7 @@ def test_few_elements_that_shrink_without_a_gradient_may_decay(now, expected, tm
 
 def test_a_few_of_many_elements_that_shrink_are_written(tmp_path):
     start, still = {"w": np.ones((2, 3), "f4")}, {"mu": {"w": jnp.zeros((2, 3))}}
-    settings = {"every": 1, "masks": {"w": False}, "opt_state": still}
+    settings = {"every": 1, "trainable": {"w": False}, "opt_state": still}
     with pastnet.jax.Recorder(tmp_path, start, **settings) as recorder:
         now = np.where(np.arange(3) < 1, np.float32(0.9), start["w"])
         recorder.record(1, {"w": now}, opt_state=still)
@@ -93,7 +93,7 @@ def test_a_few_of_many_elements_that_shrink_are_written(tmp_path):
 def test_weight_decay_of_a_scalar_is_not_taken_for_a_write(make, tmp_path):
     params, optimizer = {"scale": jnp.full(2, 2.0)}, make(0.1, weight_decay=0.5)
     state = optimizer.init(params)
-    settings = {"every": 1, "masks": {"scale": False}, "opt_state": state}
+    settings = {"every": 1, "trainable": {"scale": False}, "opt_state": state}
     with pastnet.jax.Recorder(tmp_path, params, **settings) as recorder:
         for step in range(1, 4):
             updates, state = optimizer.update({"scale": jnp.zeros(2)}, state, params)
@@ -105,7 +105,7 @@ def test_weight_decay_of_a_scalar_is_not_taken_for_a_write(make, tmp_path):
 
 def test_a_state_that_comes_with_a_later_record_is_as_good(tmp_path):
     moved = {**START, "body": {"w": START["body"]["w"] + 1}}
-    with pastnet.jax.Recorder(tmp_path, START, every=1, masks=MASKS) as recorder:
+    with pastnet.jax.Recorder(tmp_path, START, every=1, trainable=MASKS) as recorder:
         recorder.record(1, START, opt_state=state(SLOT))
         recorder.record(2, moved, opt_state=state(SLOT * 0.9))
     (run,) = pastnet.read(tmp_path).runs.values()
@@ -115,7 +115,7 @@ def test_a_state_that_comes_with_a_later_record_is_as_good(tmp_path):
 def test_what_is_declared_anew_is_compared_with_the_state_of_then(tmp_path):
     moved = {**START, "body": {"w": START["body"]["w"] + 1}}
     with pastnet.jax.Recorder(tmp_path, START, every=1, opt_state=state(SLOT * 9)) as recorder:
-        recorder.declare(START, masks=MASKS, opt_state=state(SLOT))
+        recorder.declare(START, trainable=MASKS, opt_state=state(SLOT))
         recorder.record(1, moved, opt_state=state(SLOT * 0.9))
     (run,) = pastnet.read(tmp_path).runs.values()
     assert {violation.cause for violation in run.violations} == {"momentum"}
@@ -125,9 +125,9 @@ def test_more_that_is_held_is_compared_with_the_state_of_then(tmp_path):
     moved = {**START, "body": {"w": START["body"]["w"] + 1}}
     some = {"body": {"w": np.arange(6).reshape(2, 3) < 3}, "w": True}
     with pastnet.jax.Recorder(
-        tmp_path, START, every=1, masks=some, opt_state=state(SLOT * 0)
+        tmp_path, START, every=1, trainable=some, opt_state=state(SLOT * 0)
     ) as recorder:
-        recorder.declare(START, masks=MASKS, opt_state=state(SLOT))
+        recorder.declare(START, trainable=MASKS, opt_state=state(SLOT))
         recorder.record(1, moved, opt_state=state(SLOT * 0.9))
     (run,) = pastnet.read(tmp_path).runs.values()
     assert {violation.cause for violation in run.violations} == {"momentum"}
@@ -140,7 +140,7 @@ def test_a_leaf_does_not_take_the_slots_of_another_whose_path_ends_alike(tmp_pat
         begun = {"mu": {"body": {"w": SLOT * 0}, "w": SLOT * 0}} if number == 0 else others
         folder = tmp_path / str(number)
         with pastnet.jax.Recorder(
-            folder, START, every=1, masks={"body": True, "w": False}, opt_state=begun
+            folder, START, every=1, trainable={"body": True, "w": False}, opt_state=begun
         ) as recorder:
             recorder.record(1, moved, opt_state=given)
         (run,) = pastnet.read(folder).runs.values()
@@ -153,7 +153,9 @@ def test_nothing_of_a_state_is_held(tmp_path):
 
     given = Slots(state(SLOT))
     alive = weakref.ref(given)
-    with pastnet.jax.Recorder(tmp_path, START, every=1, masks=MASKS, opt_state=None) as recorder:
+    with pastnet.jax.Recorder(
+        tmp_path, START, every=1, trainable=MASKS, opt_state=None
+    ) as recorder:
         recorder.record(1, START, opt_state={"slots": [given]})
         del given
         gc.collect()

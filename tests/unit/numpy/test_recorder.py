@@ -50,26 +50,26 @@ def test_another_form_is_counted_and_never_raised(array, form, tmp_path, caplog)
 
 
 ERRORS = [
-    ({"weights": {}}, InvalidArgument, "expected at least one variable of floating dtype"),
-    ({"weights": {"w": np.ones(3)}}, InvalidArgument, "got ndarray. Write lambda: array"),
+    ({"arrays": {}}, InvalidArgument, "expected at least one variable of floating dtype"),
+    ({"arrays": {"w": np.ones(3)}}, InvalidArgument, "got ndarray. Write lambda: array"),
     (
-        {"weights": {"w": lambda: np.arange(3)}},
+        {"arrays": {"w": lambda: np.arange(3)}},
         InvalidArgument,
         r"none of 1 \('w': its dtype int64 isn't a",
     ),
     (
-        {"weights": {"w": lambda: np.zeros(0)}},
+        {"arrays": {"w": lambda: np.zeros(0)}},
         InvalidArgument,
         r"none of 1 \('w': it has no elements",
     ),
-    ({"weights": {1: lambda: np.ones(3)}}, InvalidArgument, "1: expected weights= with names, got"),
+    ({"arrays": {1: lambda: np.ones(3)}}, InvalidArgument, "1: expected arrays= with names, got"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "error", "text"), ERRORS)
 def test_bad_arguments_are_clear_errors(arguments, error, text, tmp_path):
     with pytest.raises(error, match=text):
-        Recorder(tmp_path, **{"weights": Perceptron().weights, **arguments})
+        Recorder(tmp_path, **{"arrays": Perceptron().weights, **arguments})
 
 
 def test_floats_of_another_package_are_recorded_and_its_whole_numbers_are_not(tmp_path):
@@ -144,7 +144,9 @@ def test_rows_and_columns_are_not_joined(tmp_path):
     network = {"d/kernel": lambda: weight}
     for start, axis in ((0, -1), (2, 1), (4, 0)):
         axes = {"d/kernel": axis}
-        with Recorder(tmp_path, network, 1, initial_step=start, channel_axis=axes) as recorder:
+        with Recorder(
+            tmp_path, network, every=1, initial_step=start, channel_axis=axes
+        ) as recorder:
             for step in (start + 1, start + 2):
                 weight += moved
                 recorder.record(step)

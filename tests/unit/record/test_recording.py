@@ -70,7 +70,7 @@ def test_a_step_that_is_no_number_costs_no_record(tmp_path, method):
 
 def test_a_restart_that_fails_is_made_up_for_at_the_next_step(tmp_path, monkeypatch):
     weight = np.ones((1, 1), np.float32)
-    settings = {"every": 1, "masks": {"w": np.zeros((1, 1))}}
+    settings = {"every": 1, "trainable": {"w": np.zeros((1, 1))}}
     recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weight}, **settings)
     recorder.record(1)
     with monkeypatch.context() as patch:

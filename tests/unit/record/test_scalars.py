@@ -13,8 +13,8 @@ from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.options import Options
 from tb_pastnet.record.recording import Recording
-from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Network, Weight
 
@@ -37,8 +37,8 @@ class ArrayWeight(Weight):
 def recording(logdir, weights, log, *, every=1):
     network, failures = Network.of(weights), Failures()
     tracker = MaskTracker(network.weights, lambda: None, None, network.origin, failures)
-    schedule = Schedule(every, "previous", 0)
-    return Recording(logdir, ArraySource(network), schedule, tracker, failures, log=log)
+    options = Options(every=every, initial_step=0, log=log)
+    return Recording(logdir, ArraySource(network), options.schedule(), tracker, failures, options)
 
 
 def test_they_are_those_that_the_log_tells(tmp_path):

@@ -152,7 +152,7 @@ def test_frozen_weights_that_move_are_found_with_their_cause(tmp_path):
 def test_declared_elements_that_move(tmp_path):
     free = torch.ones(16, 8, device="cuda")
     free[:4] = 0
-    loop = Loop(tmp_path, masks={"0.weight": free})
+    loop = Loop(tmp_path, trainable={"0.weight": free})
     loop.run(4)
     loop.end()
     violations = only_run(tmp_path).violations

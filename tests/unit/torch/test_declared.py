@@ -47,18 +47,18 @@ def moved(run):
     "kind", [np.asarray, torch.from_numpy, lambda a: torch.tensor(a).bfloat16()]
 )
 def test_rows_that_are_declared_frozen(name, kind, tmp_path):
-    run = recorded(tmp_path, masks={name: kind(FREE)})
+    run = recorded(tmp_path, trainable={name: kind(FREE)})
     assert moved(run) == {("0/weight", 1, 3, 1)}
     np.testing.assert_array_equal(run.variables["0/weight"].trainable[-1], [1, 0, 1, 1])
 
 
 def test_a_whole_weight_and_a_pattern(tmp_path):
-    run = recorded(tmp_path, masks={"0.*": False, "1.weight": True})
+    run = recorded(tmp_path, trainable={"0.*": False, "1.weight": True})
     assert {each.variable for each in run.violations} == {"0/weight", "0/bias"}
 
 
 def test_what_is_declared_later_is_held_from_then_on(tmp_path):
-    run = recorded(tmp_path, lambda _, recorder: recorder.declare(masks={"0.weight": FREE}))
+    run = recorded(tmp_path, lambda _, recorder: recorder.declare(trainable={"0.weight": FREE}))
     assert moved(run) == {("0/weight", 1, 3, 3)}
     assert run.variables["0/weight"].trainable[:, 1].tolist() == [1, 1, 0, 0, 0]
 
@@ -66,8 +66,8 @@ def test_what_is_declared_later_is_held_from_then_on(tmp_path):
 def test_what_is_released_is_no_violation(tmp_path):
     run = recorded(
         tmp_path,
-        lambda _, recorder: recorder.declare(masks={"0.weight": True}),
-        masks={"0.weight": FREE},
+        lambda _, recorder: recorder.declare(trainable={"0.weight": True}),
+        trainable={"0.weight": FREE},
     )
     assert {(each.first_step, each.last_step) for each in run.violations} == {(1, 2)}
 
@@ -79,7 +79,7 @@ def test_declared_masks_stand_beside_those_of_pruning(tmp_path):
     def change(model, _):
         prune.custom_from_mask(model[0], "weight", torch.from_numpy(kept))
 
-    run = recorded(tmp_path, change, masks={"0.weight": FREE})
+    run = recorded(tmp_path, change, trainable={"0.weight": FREE})
     np.testing.assert_array_equal(run.variables["0/weight"].kept[-1], [1, 1, 0, 1])
     np.testing.assert_array_equal(run.variables["0/weight"].trainable[-1], [1, 0, 0, 1])
 
@@ -130,22 +130,22 @@ def test_flags_that_change_between_records_are_seen_before_the_update(tmp_path):
         (
             {"0.weight": torch.ones(4, 3).to_sparse()},
             InvalidArgument,
-            r"use masks= of '0/weight': expected a dense torch.Tensor, got torch.sparse_coo\. .*to_dense",
+            r"use trainable= of '0/weight': expected a dense torch.Tensor, got torch.sparse_coo\. .*to_dense",
         ),
         ({"0.weight": 1}, InvalidArgument, "expected True, False or an array of 0 and 1, got 1"),
         ({"9.weight": False}, UnknownName, "9/weight"),
-        ([np.ones(3)], InvalidArgument, r"read masks=: .*Write masks=\{'0/weight': …\}"),
+        ([np.ones(3)], InvalidArgument, r"read trainable=: .*Write trainable=\{'0/weight': …\}"),
     ],
 )
 def test_what_cannot_be_declared(masks, kind, text, tmp_path):
     model = nn.Sequential(nn.Linear(3, 4))
     with pytest.raises(kind, match=text):
-        pastnet.torch.Recorder(tmp_path, model, masks=masks)
+        pastnet.torch.Recorder(tmp_path, model, trainable=masks)
 
 
 def test_a_recorder_that_is_dropped_leaves_no_hook(tmp_path):
     model = nn.Linear(3, 4)
-    recorder = pastnet.torch.Recorder(tmp_path, model, masks={"weight": FREE})
+    recorder = pastnet.torch.Recorder(tmp_path, model, trainable={"weight": FREE})
     alive = weakref.ref(recorder._steps)
     recorder.close()
     del recorder

@@ -152,7 +152,6 @@ def test_a_violation_may_end_the_training(tmp_path):
     assert {violation.cause for violation in run.violations} == {"written"}
 
 
-def test_settings_that_cannot_be_used_are_refused_when_training_begins(tmp_path):
-    callback = pastnet.torch.LightningCallback(tmp_path / "log", every=0)
+def test_settings_that_cannot_be_used_are_refused_at_once(tmp_path):
     with pytest.raises(pastnet.errors.InvalidArgument, match="expected every= a whole number"):
-        fit(tmp_path, Module(), callback)
+        pastnet.torch.LightningCallback(tmp_path / "log", every=0)

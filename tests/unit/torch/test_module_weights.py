@@ -215,7 +215,7 @@ def test_what_has_no_values_of_its_own_is_skipped_with_a_reason():
 
 
 def test_arguments_that_cannot_be_used_are_refused():
-    with pytest.raises(InvalidArgument, match=r"expected a torch.nn.Module, got dict. Pass"):
+    with pytest.raises(InvalidArgument, match=r"expected model= a torch.nn.Module, got dict. Pass"):
         network_of({"weight": torch.zeros(2)})
     with pytest.raises(InvalidArgument, match=r"Could not record a ReLU: expected at least one"):
         network_of(nn.ReLU())

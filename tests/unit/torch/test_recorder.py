@@ -328,7 +328,7 @@ def test_an_optimizer_for_each_weight_costs_no_more_than_its_weight(masks, tmp_p
 
     monkeypatch.setattr(ModuleAudit, "changed", property(counted(ModuleAudit.changed.fget)))
     monkeypatch.setattr(ModuleCauses, "_look", counted(ModuleCauses._look))
-    with pastnet.torch.Recorder(tmp_path, layers, optimizers, every=9, masks=masks) as recorder:
+    with pastnet.torch.Recorder(tmp_path, layers, optimizers, every=9, trainable=masks) as recorder:
         for step in range(1, 4):
             looks.clear()
             for layer, optimizer in zip(layers, optimizers, strict=True):
@@ -397,7 +397,9 @@ def test_a_sparse_gradient_is_one(tmp_path):
     model = nn.Embedding(5, 3, sparse=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     held = np.array([[1], [0], [1], [1], [1]]) * np.ones((5, 3))
-    with pastnet.torch.Recorder(tmp_path, model, optimizer, every=1, masks={"weight": held}) as r:
+    with pastnet.torch.Recorder(
+        tmp_path, model, optimizer, every=1, trainable={"weight": held}
+    ) as r:
         for step in range(1, 3):
             optimizer.zero_grad()
             model(torch.tensor([0, 1])).sum().backward()

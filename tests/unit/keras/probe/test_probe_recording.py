@@ -64,7 +64,7 @@ def expected(weights, steps, past_steps):
 @pytest.mark.parametrize("past", ["previous", "record", "epoch", "initial", 1, 3])
 def test_each_kind_of_past(tmp_path, model, past, every):
     weights = [model.w.numpy()]
-    with Recorder(tmp_path, model, every, past, initial_step=0, probe=X) as recorder:
+    with Recorder(tmp_path, model, every=every, past=past, initial_step=0, probe=X) as recorder:
         for start in range(1, STEPS + 1, 4):
             weights += advance(model, recorder, range(start, start + 4))
             recorder.sync() if past == "epoch" else None
@@ -83,13 +83,13 @@ def test_each_kind_of_past(tmp_path, model, past, every):
 
 
 def test_without_a_probe_there_is_no_message(tmp_path, model):
-    with Recorder(tmp_path, model, 1, initial_step=0) as recorder:
+    with Recorder(tmp_path, model, every=1, initial_step=0) as recorder:
         advance(model, recorder, range(1, 4))
     assert read_one(tmp_path).functions == []
 
 
 def test_the_message_names_the_probe_and_its_places(tmp_path, model):
-    with Recorder(tmp_path, model, 1, initial_step=0, probe=X) as recorder:
+    with Recorder(tmp_path, model, every=1, initial_step=0, probe=X) as recorder:
         advance(model, recorder, [1])
     (message,) = read_one(tmp_path).functions
     (given,), (place,) = message.inputs, message.places
@@ -102,7 +102,7 @@ def test_masks_do_not_disturb_it(tmp_path):
     model.compile("sgd", "mse")
     masks = Masks(model)
     kernels = [model.layers[0].kernel.numpy()]
-    with Recorder(tmp_path, model, 1, initial_step=0, probe=X) as recorder:
+    with Recorder(tmp_path, model, every=1, initial_step=0, probe=X) as recorder:
         for step in (1, 2):
             masks.prune("dense/kernel", channels=[step])
             kernels.append(model.layers[0].kernel.numpy())
@@ -116,7 +116,7 @@ def test_masks_do_not_disturb_it(tmp_path):
 def test_records_that_are_thinned_take_theirs_along(tmp_path, model, monkeypatch):
     monkeypatch.setattr(batch, "Thinning", lambda: Thinning(4))
     weights = [model.w.numpy()]
-    with Recorder(tmp_path, model, 1, initial_step=0, probe=X) as recorder:
+    with Recorder(tmp_path, model, every=1, initial_step=0, probe=X) as recorder:
         weights += advance(model, recorder, range(1, 26))
     log = read_one(tmp_path)
     assert log.last.thinned > 10
@@ -128,7 +128,7 @@ def test_records_that_are_thinned_take_theirs_along(tmp_path, model, monkeypatch
 
 def test_a_new_lineage_goes_on_with_it(tmp_path, model):
     weights = [model.w.numpy()]
-    with Recorder(tmp_path, model, 1, initial_step=0, probe=X) as recorder:
+    with Recorder(tmp_path, model, every=1, initial_step=0, probe=X) as recorder:
         weights += advance(model, recorder, range(1, 6))
         model.w.assign(weights[2])
         recorder.restart(2)
@@ -144,7 +144,7 @@ def test_a_new_lineage_goes_on_with_it(tmp_path, model):
 def test_another_recorder_goes_on_with_the_same_places(tmp_path):
     for start in (0, 3):
         model = keras.Sequential([keras.Input((2,)), layers.Dense(3), layers.Dense(1)])
-        with Recorder(tmp_path, model, 1, initial_step=start, probe=X) as recorder:
+        with Recorder(tmp_path, model, every=1, initial_step=start, probe=X) as recorder:
             for step in range(start + 1, start + 4):
                 recorder.record(step)
     first, second = read_lineages(tmp_path)
@@ -163,7 +163,7 @@ class Fails(Line):
 
 def test_a_probe_that_fails_costs_its_own_values_and_is_noted_once(tmp_path, caplog):
     model = Fails()
-    with Recorder(tmp_path, model, 1, initial_step=0, probe=X) as recorder:
+    with Recorder(tmp_path, model, every=1, initial_step=0, probe=X) as recorder:
         for step in range(1, 7):
             model.w.assign([[-1.0 if step in (3, 4) else 1.0 + step], [2.0]])
             recorder.record(step)
@@ -179,7 +179,7 @@ def test_a_probe_that_fails_costs_its_own_values_and_is_noted_once(tmp_path, cap
 
 
 def test_a_probe_that_never_works_again_leaves_the_records(tmp_path, model, monkeypatch):
-    recorder = Recorder(tmp_path, model, 1, initial_step=0, probe=X)
+    recorder = Recorder(tmp_path, model, every=1, initial_step=0, probe=X)
     monkeypatch.setattr(Probe, "values", lambda *_: 1 / 0)
     advance(model, recorder, range(1, 4))
     recorder.close()

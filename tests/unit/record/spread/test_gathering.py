@@ -117,7 +117,7 @@ def test_the_origin_is_that_of_all_ranks_and_settings_have_to_be_alike():
     [
         ((0.1, "log", None, None), "got budget=0.1. Leave it out"),
         ((None, "stop", None, None), "got on_violation='stop'. Leave it out"),
-        ((None, "log", {"w": False}, None), "Could not use masks= or kept="),
+        ((None, "log", {"w": False}, None), "Could not use trainable= or kept="),
     ],
 )
 def test_what_a_rank_would_decide_for_itself_is_refused(settings, text):
