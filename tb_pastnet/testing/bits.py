@@ -101,7 +101,7 @@ def _of_tensor(tensor: Any, name: str) -> Array:
 
 
 def _words(array: Array) -> Array:
-    if array.dtype.kind in "gc" and np.finfo(array.dtype).nmant == 63:
+    if array.dtype.kind in "fc" and np.finfo(array.dtype).nmant == 63:
         return _long_doubles(array)
     size = array.dtype.itemsize
     word = math.gcd(size, 8) if size else 1

@@ -44,6 +44,7 @@ class WatchedUpdates:
         self.steps = OptimizerSteps(weights, optimizers, Failures())
         self._still = StillCauses(weights, self.steps, Schedule(1, "previous", 0))
         self._still.look_at_all()
+        self._given = bool(optimizers)
         self._causes = ModuleCauses(self.steps)
         self._held = {
             name: HeldSince(self._weights[name], partial(values_before, name))
@@ -99,8 +100,10 @@ class WatchedUpdates:
         """The cause if no optimizer has a weight, or its optimizer made no step."""
         weight = self._weights[name]
         member = self.steps.all([weight]).get(name)
-        if cause != UNKNOWN or weight.entry.computed or (member is not None and member[2].count):
+        if weight.entry.computed or (member is not None and member[2].count):
             return cause
-        if overflows(weight.entry.stored):
+        # An optimizer that wasn't given is only known once it makes a step.
+        unseen = cause == UNKNOWN or (cause == "no_optimizer" and not self._given)
+        if unseen and overflows(weight.entry.stored):
             return "skipped"
-        return "no_optimizer" if member is None else UNKNOWN
+        return "no_optimizer" if member is None else cause
