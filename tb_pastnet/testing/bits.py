@@ -114,10 +114,11 @@ def _words(array: Array) -> Array:
 
 
 def _long_doubles(array: Array) -> Array:
-    parts = array.dtype.itemsize // np.dtype(np.longdouble).itemsize
+    size = np.dtype(np.longdouble).itemsize
+    parts = array.dtype.itemsize // size
     raw = np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.uint8)
-    own: Array = raw.reshape(*array.shape, parts, -1)[..., :_X87]
-    return np.ascontiguousarray(own).reshape(*array.shape, -1)
+    own: Array = raw.reshape(*array.shape, parts, size)[..., :_X87]
+    return np.ascontiguousarray(own).reshape(*array.shape, parts * _X87)
 
 
 def _unreadable(name: str, got: str) -> InvalidArgument:

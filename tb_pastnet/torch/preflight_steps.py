@@ -12,7 +12,7 @@ from tb_pastnet.core.standing import UNKNOWN
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.preflight import Preflight, check_steps, random_state_kept
 from tb_pastnet.torch.module_audit import is_frozen
-from tb_pastnet.torch.module_tensors import local_of
+from tb_pastnet.torch.module_tensors import local_of, reshard
 from tb_pastnet.torch.module_weights import TorchWeight, values_in, weights_of
 from tb_pastnet.torch.optimizer_steps import optimizers_in
 from tb_pastnet.torch.saved_state import SavedState, parts_of, same_bits
@@ -87,7 +87,7 @@ class _SavedTraining:
     ) -> None:
         weights = [weight for weight in weights_of(model) if not weight.entry.computed]
         self._saved = SavedState(model, [*optimizers, *([] if scaler is None else [scaler])])
-        self._scaler = scaler
+        self._model, self._scaler = model, scaler
         self._scale = _scale_of(scaler)
         self._foreign = [*_foreign({id(each) for each in model.parameters()}, optimizers)]
         self._weights = {
@@ -107,6 +107,7 @@ class _SavedTraining:
 
     def facts(self, steps: int) -> Preflight:
         """Compares what the steps left with the state before."""
+        reshard(self._model)
         names = list(self._weights)
         changed = {name for name in names if self._changed(self._weights[name])}
         trained = set(self._trained)
@@ -133,6 +134,7 @@ class _SavedTraining:
     def end(self) -> None:
         """Puts the state back."""
         self._watched.close()
+        reshard(self._model)
         self._saved.restore()
 
     def _values(self, name: str) -> Any:

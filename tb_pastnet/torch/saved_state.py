@@ -121,8 +121,9 @@ def parts_of(tensor: Any) -> Iterator[torch.Tensor]:
         yield tensor
         return
     names, _ = tensor.__tensor_flatten__()
-    for name in names:
-        yield from parts_of(getattr(tensor, name))
+    for part in (getattr(tensor, name) for name in names):
+        if isinstance(part, torch.Tensor):
+            yield from parts_of(part)
 
 
 def same_bits(tensor: torch.Tensor, copy: torch.Tensor) -> bool:

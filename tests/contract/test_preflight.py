@@ -447,6 +447,27 @@ def test_everything_is_put_back(name: str, way: dict[str, bool], warm: bool) -> 
     assert state_of(module, [optimizer], scaler) == before
 
 
+@pytest.fixture
+def alone() -> Any:
+    """A process group of this process."""
+    dist = torch.distributed
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("alone")
+def test_weights_that_fully_shard_spreads() -> None:
+    module = torch.distributed.fsdp.fully_shard(nn.Sequential(*net().values()))
+    optimizer = optim.AdamW(module.parameters())
+    local = lambda: as_bits([each.to_local() for each in module.parameters()])  # noqa: E731
+    before = local()
+    step = usual(module, optimizer, lambda number: module(inputs(number)).sum())[2]
+    assert preflight(module, optimizer, step).ok
+    assert local() == before
+    assert not optimizer.state
+
+
 def test_an_error_of_a_step_passes_through_and_everything_is_put_back() -> None:
     module, optimizer, scaler, step = busy("AdamW", {}, warm=True)
     before = state_of(module, [optimizer], scaler)
