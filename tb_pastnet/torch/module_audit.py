@@ -74,7 +74,7 @@ class ModuleAudit(ArrayAudit):
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`."""
-        moving = [repr(layer) for layer, owner in self._statistics.items() if _is_frozen(owner)]
+        moving = [repr(layer) for layer, owner in self._statistics.items() if is_frozen(owner)]
         if moving:
             self._failures.add(
                 f"{MOVING_STATISTICS}, e.g. {', '.join(moving[:3])}: call eval() on these layers "
@@ -110,7 +110,7 @@ class ModuleAudit(ArrayAudit):
         return False
 
 
-def _is_frozen(layer: torch.nn.Module) -> bool:
+def is_frozen(layer: torch.nn.Module) -> bool:
     """Whether a layer in training has weights, none of which needs a gradient."""
     flags = [parameter.requires_grad for parameter in layer.parameters(recurse=False)]
     return layer.training and bool(flags) and not any(flags)

@@ -130,6 +130,11 @@ class Homes:
         ]
 
 
+def weights_of(module: nn.Module) -> list[TorchWeight]:
+    """All parameters and floating buffers of a module, including those that can't be recorded."""
+    return [TorchWeight(entry, None, follows=False) for entry in tensors_of(module)]
+
+
 def array_of(tensor: torch.Tensor) -> Array:
     """See `values_in`; raises InvalidArgument if the memory of the tensor was freed."""
     check_memory(local_of(tensor))

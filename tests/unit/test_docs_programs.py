@@ -29,6 +29,8 @@ SAID = {
     ),
     "docs/benchmarks/overhead.md": "252 records were due: ",
     "docs/how_to/other_loggers.md": "records: [1, 4, 8, 12, 16] moving: 1.0",
+    "docs/how_to/preflight.md": "2 steps, 6 weights, 339 values: 2 moved, 2 frozen and unchanged\n…{'base': 'unmasked_update'}",
+    "docs/how_to/testing.md": "base/kernel (4, 3): 1 of 12 values changed, in channel 1 of 3",
     "docs/tab/function_view.md": "recorded to step 16",
     "docs/how_to/many_devices.md": "pruned: 0.5 leaks: []",
     "docs/how_to/cloning.md": "out of sync: False\nin sync again: True",
@@ -39,7 +41,11 @@ SAID = {
         "steps: [1, 5, 10, 15, 20]\nmoved although frozen: ['dense/kernel']\nscanned: [5, 10]"
     ),
 }
-NEEDS = {"docs/how_to/jax.md": ("jax", "optax"), "docs/how_to/numpy.md": ("sklearn",)}
+NEEDS = {
+    "docs/how_to/jax.md": ("jax", "optax"),
+    "docs/how_to/numpy.md": ("sklearn",),
+    "docs/how_to/testing.md": ("torch", "jax"),
+}
 
 
 @pytest.fixture(scope="module")
