@@ -14,6 +14,13 @@ SAID = {
     "docs/how_to/recording.md": "",
     "docs/tutorials/still_learning.md": "The last channel moves at step 1",
     "docs/tutorials/freeze_and_verify.md": "64 {'not_recompiled'}\n()\n",
+    "docs/tutorials/freeze_and_verify_torch.md": (
+        "by value at 20 records: 544 changed\n{'momentum'}\n…: 2 moved, 2 frozen and unchanged\n"
+        "…by value at 30 records: 0 changed\n"
+    ),
+    "docs/tutorials/jax.md": (
+        "30 records: 128 changed\n{'weight_decay'}\n…by value at 30 records: 0 changed\n"
+    ),
     "docs/tutorials/target_network.md": "teacher: ",
     "docs/tutorials/clone_subgraph.md": "The clone's kernel moved by up to 0.0",
     "docs/migrate/tfmot.md": "{'hidden/kernel': 0.8, 'logits/kernel': 0.8}",
@@ -43,6 +50,8 @@ SAID = {
 }
 NEEDS = {
     "docs/how_to/jax.md": ("jax", "optax"),
+    "docs/tutorials/freeze_and_verify_torch.md": ("torch",),
+    "docs/tutorials/jax.md": ("jax", "optax"),
     "docs/how_to/numpy.md": ("sklearn",),
     "docs/how_to/testing.md": ("torch", "jax"),
 }

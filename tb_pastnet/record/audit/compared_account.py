@@ -21,7 +21,7 @@ MOST_SPANS = 1 << 8
 
 
 class _Open(NamedTuple):
-    """A span that goes on: `begun` and `since` are numbers of records, `values` held since then."""
+    """An open span: `begun` and `since` are numbers of records, `values` held since then."""
 
     whole: bool
     begun: int
