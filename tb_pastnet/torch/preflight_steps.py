@@ -55,7 +55,7 @@ def preflight(
         The facts; print them, or look at `ok`, `still` and `leaks`.
 
     Raises:
-        InvalidArgument: `model`, `step`, `steps` or `scaler` is unusable, or weights are unreadable,
+        InvalidArgument: `model`, `step`, `steps` or `scaler` is unusable, or weights can't be read,
             before the steps or after them.
 
     Example:
