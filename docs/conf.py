@@ -71,6 +71,8 @@ with mock(autodoc_mock_imports):  # their versions are checked, and a decorated 
 UNSEARCHED = "---\nnosearch: true\n---\n"
 """Leaves a page out of the site's search: the changelog has every word."""
 
+MEASURED = {"benchmarks/index", "benchmarks/performance", "benchmarks/promises"}
+
 FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGE = re.compile(r"https://tb-pastnet\.github\.io/tb_pastnet/([\w/]+)\.html")
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
@@ -98,14 +100,15 @@ def _read(_app: Sphinx, page: str, source: list[str]) -> None:
         return f"{link[1]}{REPOSITORY}/{kind}/main/{target.relative_to(ROOT)}{link[3]}"
 
     text = PICTURE.sub(r"![\2](\3){.only-light}\n![\2](\1){.only-dark}", text)
-    about = UNSEARCHED if page.startswith("contributing/") else ""
+    about = UNSEARCHED if page.startswith("contributing/") or page in MEASURED else ""
     contents = _contents(text) if file.name == "index.md" else ""
     source[0] = about + LINK.sub(relink, text) + contents
 
 
 def _contents(text: str) -> str:
     """The contents of a section: the pages next to its index, or the sections below, as linked."""
-    pages = dict.fromkeys(re.findall(r"\]\((\w+|\w+/index)\.(?:md|ipynb)\)", text))
+    linked = r"\]\(((?:\.\./\w+/)?\w+|\w+/index)\.(?:md|ipynb)\)"
+    pages = dict.fromkeys(re.findall(linked, text))
     return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
 
 

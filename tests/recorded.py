@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tb_pastnet.core.compared import Compared
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, decode_block
+from tb_pastnet.format.compared import decode_compared
 from tb_pastnet.format.description import Description, decode_description
 from tb_pastnet.format.follows import Follows, decode_follows
 from tb_pastnet.format.function_change import FunctionChange, decode_function_change
@@ -21,6 +23,7 @@ from tb_pastnet.format.sketches import Sketches, decode_sketches
 from tb_pastnet.format.standing import StandingChange, decode_standing
 from tb_pastnet.format.tags import (
     DESCRIPTIONS,
+    TAG_COMPARED,
     TAG_FOLLOWS,
     TAG_FUNCTION,
     TAG_MASKS,
@@ -58,6 +61,7 @@ class Recorded:
     masks: dict[int, MaskBits] = field(default_factory=dict)
     violations: dict[tuple[str, int, int], Violation] = field(default_factory=dict)
     standing: list[StandingChange] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
     functions: list[FunctionChange] = field(default_factory=list)
     follows: list[Follows] = field(default_factory=list)
     overheads: list[Overhead] = field(default_factory=list)
@@ -114,6 +118,7 @@ def _take_description(description: Description, copy: int, into: Recorded) -> No
 _MORE = {
     TAG_FUNCTION: ("functions", decode_function_change),
     TAG_FOLLOWS: ("follows", decode_follows),
+    TAG_COMPARED: ("compared", decode_compared),
     TAG_OVERHEAD: ("overheads", decode_overhead),
     TAG_SKETCHES: ("sketches", decode_sketches),
 }

@@ -18,10 +18,11 @@ from tb_pastnet.errors import PastNetError
 WHOLE, FOUND, UNUSABLE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 """Exit codes: success, something was found, the command failed, Ctrl-C, a pipe that was closed."""
 
-COMMANDS = ("check", "report", "export", "demo")
+COMMANDS = ("check", "report", "verify", "export", "demo")
 
 FAILURES = (
     "violations",
+    "contradictions",
     "statistics",
     "stalled",
     "unreadable",
@@ -94,6 +95,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     )
     _add_check(commands)
     _add_report(commands)
+    _add_verify(commands)
     _add_export(commands)
     _add_demo(commands)
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
@@ -142,6 +144,35 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         metavar="WHAT",
         type=_words(FAILURES),
         help=f"exit with code 1 if there are any: {', '.join(FAILURES)}; separated by commas",
+    )
+
+
+def _add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    verify = commands.add_parser(
+        "verify",
+        help="verify that weights stayed frozen, trained, or are pruned",
+        description="Verifies what should have happened in each run: what the options say, and "
+        "what was declared with expect=. PATTERN is a name in the log, the end of one, a layer, or "
+        "a glob such as 'base.*'; each option may be repeated.",
+        epilog="Exit codes: 0 all of it holds in all runs, 1 something doesn't, 2 no answer: "
+        "nothing was compared, a pattern matches nothing, or a run continues or can't be read.",
+    )
+    _add_common(verify)
+    verify.add_argument("--run", action="append", metavar="NAME", help="only this run; repeatable")
+    for name, help_ in (
+        ("frozen", "weights that were frozen, and unchanged at each record"),
+        ("trains", "weights that all changed; any:PATTERN: one of them did"),
+        ("sparsity", "weights that are pruned at the end: 'PATTERN>=0.8'"),
+    ):
+        verify.add_argument(f"--{name}", action="append", default=[], metavar="PATTERN", help=help_)
+    verify.add_argument(
+        "--statistics",
+        choices=["still"],
+        help="statistics, such as BatchNorm's, didn't change: those of the layers of --frozen, or "
+        "all",
+    )
+    verify.add_argument(
+        "--at-end", action="store_true", help="only in the last part of a resumed training"
     )
 
 
@@ -243,6 +274,10 @@ def _run_command(options: argparse.Namespace, out: TextIO, error: TextIO) -> int
         from tb_pastnet.cli.report import report
 
         return report(options, out, error)
+    if options.command == "verify":
+        from tb_pastnet.cli.verify import verify
+
+        return verify(options, out)
     if options.command == "demo":
         from tb_pastnet.cli.demo import demo
 

@@ -110,6 +110,7 @@ def _failures(
 _COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
     "violations": lambda run: int(run["violated_channels"]),
     # A log of an earlier version, or of few records, may have only the note.
+    "contradictions": lambda run: int(run["contradictions"]),
     "statistics": lambda run: (
         run.get("moved_statistics", 0)
         or sum(count for text, count in run["notes"].items() if text.startswith(MOVING_STATISTICS))
@@ -130,10 +131,14 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     lost = sum(account.unreadable for account in overview.accounts)
     violations = run.violations
     channels_of: Counter[str] = Counter()
+    contradictions = 0
     for finding in run.findings():
         channels_of[finding.kind] += finding.channels or 0
+        if finding.kind == "contradictions":
+            contradictions += finding.numbers["weights"]
     return {
         "name": run.name,
+        "verified": run.verified.as_json(),
         "source": run.source,
         "past": run.past,
         "every": run.every,
@@ -153,6 +158,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "layers": [_layer(overview, number) for number in range(len(overview.layers))],
         "stalled_channels": channels_of["stalled"],
         **({"moved_statistics": moved} if (moved := channels_of["statistics"]) else {}),
+        "contradictions": contradictions,
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),
@@ -210,6 +216,7 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
     if "problem" in run:
         yield run["problem"]
         return
+    yield run["verified"]["text"]
     span = f", steps {run['first_step']} to {run['last_step']}" if run["records"] else ""
     ended = "ended normally" if run["closed"] else "did not end normally, or is still running"
     writers = f"{counted(run['lineages'], 'writer')}; {ended}"

@@ -1,8 +1,39 @@
-"""A number and what it counts, as text."""
+"""Numbers and names for sentences."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+_NAMED = 3
+"""Names that a sentence has; the others are counted."""
 
 
 def counted(count: int, noun: str) -> str:
     """For example "1 record", "2,000 records"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def stretches(numbers: Sequence[int]) -> str:
+    """Ascending numbers as text: neighbours as a stretch.
+
+    Example:
+        >>> stretches([1, 4, 5, 6, 7, 9])
+        '1, 4 to 7 and 9'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    return ", ".join(texts[:-1]) + (" and " if len(texts) > 1 else "") + texts[-1]
+
+
+def named(names: Iterable[str], noun: str = "layer") -> str:
+    """Names for a sentence: the first three, and how many more there are."""
+    listed = list(names)
+    shown = listed if len(listed) <= _NAMED + 1 else listed[:_NAMED]
+    if len(shown) < len(listed):
+        return f"{', '.join(shown)} and {len(listed) - len(shown):,} more {noun}s"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import Lasting
+from tb_pastnet.core.expected import Outcome
 from tb_pastnet.core.following import FollowRecords
 from tb_pastnet.core.run_changes import RunChanges
 from tb_pastnet.core.travel import Verdict
@@ -25,6 +26,9 @@ class FindingKind(NamedTuple):
 KINDS: Mapping[str, FindingKind] = {
     "violations": FindingKind(
         HARM, "frozen or pruned channels changed; one finding per likely cause"
+    ),
+    "contradictions": FindingKind(
+        HARM, "what `expect=` declares doesn't hold; one finding per kind of expectation"
     ),
     "nonfinite": FindingKind(HARM, "channels have NaN or infinity"),
     "statistics": FindingKind(
@@ -91,6 +95,7 @@ class LayerFacts(NamedTuple):
     cause: str = ""
     proven: bool = False
     verdict: Verdict | None = None
+    variables: Sequence[str] = ()  # their ids
 
 
 class Violated(NamedTuple):
@@ -133,6 +138,7 @@ class RunFacts(NamedTuple):
     changes: RunChanges = RunChanges()
     stepless_calls: int = 0  # of `record`, if no optimizer ever made a step
     statistics: Sequence[MovedStatistics] = ()
+    contradicted: Sequence[Outcome] = ()  # what `expect=` declares, and doesn't hold
 
 
 @dataclass(frozen=True)

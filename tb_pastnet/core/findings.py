@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tb_pastnet.core.channel_states import Lasting
-from tb_pastnet.core.counted import counted
+from tb_pastnet.core.counted import counted, named, stretches
+from tb_pastnet.core.expected import Outcome
 from tb_pastnet.core.finding_kinds import (
     KINDS,
     Finding,
@@ -27,9 +28,6 @@ from tb_pastnet.core.following import FollowRecords, follow_causes
 from tb_pastnet.core.standing import UNKNOWN, in_words, may_move
 from tb_pastnet.core.travel import TRAVELS, Verdict
 from tb_pastnet.core.violation import CAUSES, between
-
-_NAMED = 3
-"""Layers and runs that a sentence names; the others are counted."""
 
 
 class _Standing(NamedTuple):
@@ -45,6 +43,7 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
     several = len(runs) > 1
     listed = [
         *_violations(runs, several),
+        *_contradictions(runs, several),
         *_statistics(runs, several),
         *_unread(runs, several),
         *_lost(runs, several),
@@ -89,6 +88,33 @@ def _violations(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _contradictions(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    kinds: dict[str, list[tuple[RunFacts, Outcome]]] = {}
+    for run in runs:
+        for outcome in run.contradicted:
+            kinds.setdefault(outcome.expectation.kind, []).append((run, outcome))
+    for kind, group in kinds.items():
+        names = tuple(dict.fromkeys(run.name for run, _ in group))
+        weights = {weight for _, outcome in group for weight in outcome.weights}
+        layers = tuple(
+            dict.fromkeys(
+                layer.id
+                for run, _ in group
+                for layer in run.layers
+                if not weights.isdisjoint(layer.variables)
+            )
+        )
+        steps = [outcome.first_step for _, outcome in group if outcome.first_step is not None]
+        text = f"Expected {group[0][1].text}"
+        text += f", and {len(group) - 1:,} more" if len(group) > 1 else ""
+        text = f"{named(names, 'run')}: {text}" if several else text
+        only = layers[0] if len(layers) == 1 else None
+        yield Finding(
+            "contradictions", kind, names, layers, None, min(steps, default=None),
+            {"weights": len(weights)}, text, "layer" if only else "network", names[0], only,
+        )  # fmt: skip
+
+
 def _statistics(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     group = [(run, moved) for run in runs for moved in run.statistics]
     if not group:
@@ -115,7 +141,7 @@ def _unread(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     problems = {run.name: run.problem for run in runs if run.problem}
     if problems:
         names, (text, *others) = tuple(problems), dict.fromkeys(problems.values())
-        text = f"{_named(names, 'run')}: {text}" if several else text
+        text = f"{named(names, 'run')}: {text}" if several else text
         text += f", and {counted(len(others), 'other problem')}" if others else ""
         yield _about_runs("unreadable", names, {}, text)
 
@@ -130,7 +156,7 @@ def _lost(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         if names:
             lost = sum(counts.values())
             offered = sum(run.account.offered for run in runs if run.name in names)
-            where = f" of {_named(names, 'run')}" if several else ""
+            where = f" of {named(names, 'run')}" if several else ""
             text = f"{lost:,} of {counted(offered, 'record')}{where} {why}"
             yield _about_runs(kind, names, {"records": lost, "due": offered}, text)
 
@@ -150,7 +176,7 @@ def _never_stepped(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]
     if stepless:
         names = tuple(run.name for run in stepless)
         calls = sum(run.stepless_calls for run in stepless)
-        who = f"{_named(names, 'run')}: " if several else ""
+        who = f"{named(names, 'run')}: " if several else ""
         text = f"{who}{counted(calls, 'call')} of record, 0 optimizer steps"
         yield _about_runs("never_stepped", names, {"calls": calls}, text, stepless[0].last_step)
 
@@ -228,7 +254,7 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     since = max(own.since for _, _, own in group)
     channels, state = sum(own.channels for _, _, own in group), _STATES[kind]
     if first.own.first == since:
-        who = names if channels == of else f"{channels:,} of {counted(of, 'channel')} of {names}"
+        who = _who(group, of, "channel", names)
         return f"{who}: {state} since step {since:,}"
     which = _where([first.layer.id], [first.run.name], several)
     if len(group) == 1:
@@ -241,12 +267,23 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     )
 
 
+def _who(group: Sequence[_Standing], of: int, noun: str, names: str) -> str:
+    """All of some layers, their experts by number, or so many of their channels."""
+    channels = sum(own.channels for _, _, own in group)
+    if channels == of:
+        return names
+    (experts, *others) = dict.fromkeys(own.experts for _, _, own in group)
+    if experts and not others:
+        return f"{'expert' if len(experts) == 1 else 'experts'} {stretches(experts)} of {names}"
+    return f"{channels:,} of {counted(of, noun)} of {names}"
+
+
 def _unchanged_text(
     kind: str, cause: str | None, group: Sequence[_Standing], of: int, several: bool
 ) -> str:
-    channels, names = sum(own.channels for _, _, own in group), _where_of(group, several)
+    names = _where_of(group, several)
     noun = "row" if kind == "rows" else "channel"
-    who = names if channels == of else f"{channels:,} of {counted(of, noun)} of {names}"
+    who = _who(group, of, noun, names)
     # No more is known: between records, a weight may change and come back.
     fewest, most = (pick(own.records for _, _, own in group) for pick in (min, max))
     if all(own.since == layer.first_step for _, layer, own in group):
@@ -351,7 +388,7 @@ def _about_steps(kind: str, steps: Sequence[tuple[str, int]], text: str, several
     most = max(Counter(run for run, _ in steps).values())
     if most > 1:
         text += f", and {counted(most - 1, 'more time')} up to step {last:,}"
-    text = f"{_named(names, 'run')}: {text}" if several else f"{text[0].upper()}{text[1:]}"
+    text = f"{named(names, 'run')}: {text}" if several else f"{text[0].upper()}{text[1:]}"
     numbers = {"times": most, "last_step": last}
     return _about_runs(kind, names, numbers, text, min(step for _, step in steps))
 
@@ -389,13 +426,4 @@ def _where_of(group: Sequence[_Standing], several: bool) -> str:
 
 def _where(layers: Sequence[str], runs: Sequence[str], several: bool) -> str:
     """Layers for a sentence, with their runs if there are several to choose from."""
-    return f"{_named(layers)} in {_named(runs, 'run')}" if several else _named(layers)
-
-
-def _named(names: Iterable[str], noun: str = "layer") -> str:
-    """Names for a sentence: the first three, and how many more there are."""
-    listed = list(names)
-    shown = listed if len(listed) <= _NAMED + 1 else listed[:_NAMED]
-    if len(shown) < len(listed):
-        return f"{', '.join(shown)} and {len(listed) - len(shown):,} more {noun}s"
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    return f"{named(layers)} in {named(runs, 'run')}" if several else named(layers)

@@ -39,6 +39,9 @@ FOLLOWED_VALUES = Allowance(1 << 24, 100)
 GROUP_RATES = Allowance(1 << 16, 1)
 """Groups times records of one lineage: a recorder stores 8 bytes for each."""
 
+COMPARED_BYTES = Allowance(1 << 16, 50)
+"""Bytes of what was compared in a lineage, once inflated: beyond them a recorder deflates less."""
+
 FIGURES = 1 << 19
 """Layers times records of one run beyond those stored: an overview has a figure for each."""
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tb_pastnet.format import block, mask_bits, tags
 from tb_pastnet.format.block import decode_block
+from tb_pastnet.format.compared import decode_compared
 from tb_pastnet.format.description import decode_description
 from tb_pastnet.format.envelope import Kind
 from tb_pastnet.format.follows import decode_follows
@@ -50,6 +51,7 @@ CODECS = {
     Kind.SKETCHES: Codec(tags.TAG_SKETCHES.__eq__, decode_sketches),
     Kind.FOLLOWS: Codec(tags.TAG_FOLLOWS.__eq__, decode_follows),
     Kind.STANDING: Codec(tags.TAG_STANDING.__eq__, decode_standing),
+    Kind.COMPARED: Codec(tags.TAG_COMPARED.__eq__, decode_compared),
 }
 """Of each kind."""
 

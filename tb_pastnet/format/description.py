@@ -70,6 +70,8 @@ class Description:
     # with a probe, it was evaluated at the records whose number is a multiple of this
     probe_every: int = 1
     groups: tuple[str, ...] = ()  # names of the groups of weights that have their own learning rate
+    # what should happen: patterns of names with the words for each, as in `expect=`
+    expect: tuple[tuple[str, str], ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)  # the user's `config=`
 
     @property
@@ -77,6 +79,7 @@ class Description:
         """How many layers, variables and others it names."""
         layers = len(self.layers) + sum(len(layer.variables) for layer in self.layers)
         rest = len(self.skipped) + len(self.groups) + len(self.versions) + len(self.config)
+        rest += len(self.expect)
         return layers + len(self.variables) + rest
 
 
@@ -95,10 +98,11 @@ def encode_description(description: Description, *, tag: str, step: int) -> byte
     Raises InvalidArgument if a reader would refuse it: `fitting` finds out what fits before.
     """
     data = asdict(description)
-    if not description.config:  # logs that have none stay as they were
-        del data["config"]
     with json_payload.encoding("a complete description"):
         _description(data)
+    for name in ("config", "expect"):
+        if not data[name]:  # logs that have none stay as they were
+            del data[name]
     payload = json_payload.pack(data)
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
@@ -141,6 +145,7 @@ def _description(data: Mapping[str, Any]) -> Description:
         audited=data.get("audited") is True,
         probe_every=max(1, natural(data.get("probe_every", 1))),
         groups=tuple(text(name) for name in data.get("groups", ())),
+        expect=tuple((text(name), text(words)) for name, words in data.get("expect", ())),
         config={text(name): _setting(value) for name, value in data.get("config", {}).items()},
     )
 

@@ -34,6 +34,7 @@ class Kind(enum.IntEnum):
     SKETCHES = 10
     FOLLOWS = 11
     STANDING = 9
+    COMPARED = 12
 
 
 NEWEST = {**dict.fromkeys(Kind, 1), Kind.CHANNELS: 2, Kind.TIMELINE: 2}

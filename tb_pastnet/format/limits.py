@@ -56,6 +56,9 @@ MAX_PLACES = 1 << 16
 MAX_VALUES = 1 << 22
 """Measures times records times places of one message: 16 MiB once decoded."""
 
+MAX_COMPARED = 1 << 22
+"""Bytes of what was compared in a lineage, once inflated."""
+
 MAX_NUMBERS = 1 << 8
 """Totals of one overhead; there are 9."""
 

@@ -26,6 +26,7 @@ TAG_OVERHEAD = "overhead"
 TAG_SKETCHES = "sketches"
 TAG_FOLLOWS = "follows"
 TAG_STANDING = "standing"
+TAG_COMPARED = "compared"
 MASKS = ("kept", "trainable")
 """The two masks of a variable: 0 is pruned in the first, frozen in the second."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import keras
 
 from tb_pastnet.core.arguments import answered, names_of
+from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.errors import PastNetError
 from tb_pastnet.keras.model.walk import is_ready
@@ -50,6 +51,7 @@ class PastNetCallback(CountingCallback):
         learning_rate: the learning rate to record; None: the optimizer's.
         follows: weights that anything but the optimizer moves on purpose, such as a target network,
             as for `Recorder`.
+        expect: what should happen to weights, such as `{"base.*": "frozen"}`, as for `Recorder`.
         config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
             `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights held by `pastnet.Masks` or `trainable=False`
@@ -87,6 +89,7 @@ class PastNetCallback(CountingCallback):
         channel_axis: AxisOverrides | None = None,
         learning_rate: RateSource = None,
         follows: Follows = None,
+        expect: Expect = None,
         config: Mapping[str, Any] | None = None,
         audit: bool = True,
         probe: Probed = None,

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.keras.audit.model_audit import audit_of
 from tb_pastnet.keras.keras_source import KerasSource
@@ -64,6 +65,11 @@ class Recorder(Recording):
             network, as names, patterns, layers or variables, or as a mapping from these to the
             weights that they follow. `trainable=False` doesn't hold them: their channels are
             *following*, not violations. Masks hold them like others.
+        expect: what should happen to weights, by patterns of their names: "frozen", "trains" or
+            "sparsity >= 0.8", for example `{"base.*": "frozen"}`. It is checked, not enforced: at
+            the first record, when other weights are frozen, and at the end. What contradicts it is
+            a finding, logged, and passed to `on_violation`. See
+            https://tb-pastnet.github.io/tb_pastnet/how_to/verify_in_ci.html.
         config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
             `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights held by masks or `trainable=False` bitwise with
@@ -78,7 +84,8 @@ class Recorder(Recording):
             audit are never left out. See
             https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
-            cause, or a function that is called with a list of new violations, each with a `text`.
+            cause, or a function that is called with a list of new violations, or of
+            contradictions of `expect`, each with a `text`.
         log: a function that is called with the numbers of each record, a dictionary of floats by
             names such as "pastnet/frozen" and "pastnet/layers/conv1/delta", and its step, like
             `wandb.log`.
@@ -118,6 +125,7 @@ class Recorder(Recording):
         learning_rate: RateSource = None,
         masks: Masks | None = None,
         follows: Follows = None,
+        expect: Expect = None,
         config: Mapping[str, Any] | None = None,
         audit: bool = True,
         probe: Probed = None,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tb_pastnet.format.tags import (
     DESCRIPTIONS,
+    TAG_COMPARED,
     TAG_FOLLOWS,
     TAG_FUNCTION,
     TAG_MASKS,
@@ -37,7 +38,7 @@ from tb_pastnet.reader.series_source import (
 )
 from tb_pastnet.reader.threads import together
 
-_HEAD = (*DESCRIPTIONS, TAG_TIMELINE, TAG_OVERHEAD)
+_HEAD = (*DESCRIPTIONS, TAG_TIMELINE, TAG_OVERHEAD, TAG_COMPARED)
 _NAMED_SERIES = (
     *_HEAD,
     TAG_MASKS,

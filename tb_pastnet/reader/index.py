@@ -12,6 +12,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.catalog import Catalog
 from tb_pastnet.reader.runs import CatalogRun, variable_facts
+from tb_pastnet.reader.verified import verified_in
 
 
 def index_of(catalog: Catalog) -> dict[str, Any]:
@@ -54,6 +55,7 @@ def _run(run: CatalogRun, network: int) -> dict[str, Any]:
         "wall_time": [finite(times[0]), finite(times[-1])] if len(times) else [None, None],
         "lineages": [asdict(lineage.public) for lineage in run.lineages],
         "account": asdict(run.account),
+        "verified": verified_in(run).as_json(),
         "overhead": overhead_of(run.overhead),
         "notes": notes.listed(run.notes),
         "skipped": [{"name": name, "reason": reason} for name, reason in run.skipped],

@@ -11,11 +11,20 @@ from typing import TypeVar
 
 import numpy as np
 
+from tb_pastnet.core.compared import Compared
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.budget import GROUP_RATES, MAX_NAMES
+from tb_pastnet.format.compared import decode_compared
 from tb_pastnet.format.description import Description, VariableEntry, decode_description
 from tb_pastnet.format.overhead import Overhead, decode_overhead
-from tb_pastnet.format.tags import DESCRIPTIONS, TAG_OVERHEAD, TAG_TIMELINE, RunName, variable_of
+from tb_pastnet.format.tags import (
+    DESCRIPTIONS,
+    TAG_COMPARED,
+    TAG_OVERHEAD,
+    TAG_TIMELINE,
+    RunName,
+    variable_of,
+)
 from tb_pastnet.format.timeline import Timeline, decode_timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Floats, Integers
@@ -66,6 +75,8 @@ class LineageHead:
     notes: Notes = field(default_factory=Counter)  # reasons, and the writer's own notes
     overhead: Overhead | None = None  # the recording overhead, None if not recorded
     names: int = 0  # in its description, even if that is left out
+    # what was compared of its weights, by their places in the description; None if not recorded
+    compared: Compared | None = None
 
     @property
     def public(self) -> Lineage:
@@ -163,7 +174,8 @@ def make_lineage(
         return decode_all(ordered, decode, tag, name.lineage, noted)
 
     timeline = merge_timelines(list(decoded(TAG_TIMELINE, decode_timeline, lost)))
-    kept_back = [tag for tag in (*DESCRIPTIONS, TAG_OVERHEAD) if (tb_run, tag) in withheld]
+    own_tags = *DESCRIPTIONS, TAG_OVERHEAD, TAG_COMPARED
+    kept_back = [tag for tag in own_tags if (tb_run, tag) in withheld]
     lost_besides: Notes = Counter({notes.WITHHELD: len(kept_back)} if kept_back else {})
     # Each segment repeats the description, so the latest that can be read is enough.
     latest = (decoded(tag, decode_description, lost_besides, newest=True) for tag in DESCRIPTIONS)
@@ -173,11 +185,13 @@ def make_lineage(
     # Totals only grow.
     totals = decoded(TAG_OVERHEAD, decode_overhead, lost_besides)
     overhead = max(totals, key=lambda total: (total.bytes, total.training), default=None)
+    compared = next(decoded(TAG_COMPARED, decode_compared, lost_besides, newest=True), None)
+    if compared is not None:
+        compared = compared.of(0 if description is None else len(description.variables))
     noted = lost + lost_besides + Counter(timeline.notes)
     names = 0 if description is None else description.names
-    return LineageHead(
-        tb_run, name, versions, description, timeline, lost.total(), noted, overhead, names
-    )
+    own = tb_run, name, versions, description, timeline, lost.total(), noted, overhead, names
+    return LineageHead(*own, compared)
 
 
 def within_names(ordered: Iterable[LineageHead]) -> Iterator[LineageHead]:

@@ -23,7 +23,9 @@ from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.channel_states import THRESHOLD
 from tb_pastnet.core.checks import check_threshold, is_whole
 from tb_pastnet.core.counted import counted
+from tb_pastnet.core.expected import Expectation, Outcome
 from tb_pastnet.core.finding_kinds import Finding
+from tb_pastnet.core.verified import Verified
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.reader.arrays import Floats, Integers
@@ -43,6 +45,7 @@ from tb_pastnet.reader.sketch_series import Travel, travel
 from tb_pastnet.reader.store import RunReader, Store
 from tb_pastnet.reader.tables import stacked, to_dataframe
 from tb_pastnet.reader.threads import Progress, unseen
+from tb_pastnet.reader.verified import outcomes_of, verified_in
 from tb_pastnet.reader.violation_list import Violation
 
 if TYPE_CHECKING:
@@ -157,6 +160,11 @@ class Run:
     def violations(self) -> tuple[Violation, ...]:
         """Held weights that moved, by first step, then in the order of layers and channels."""
         return self._reader.violations
+
+    @property
+    def verified(self) -> Verified:
+        """What was frozen or pruned, compared with its earlier values: `str` makes a sentence."""
+        return verified_in(self._reader.run)
 
     @property
     @reading
@@ -282,6 +290,13 @@ def runs_alone(
 def runs_findings(runs: Iterable[Run]) -> list[Finding]:
     """The findings of some runs together."""
     return each_alone([run._reader for run in runs], findings_of)
+
+
+def run_outcomes(
+    run: Run, expectations: Sequence[Expectation], *, at_end: bool = False
+) -> list[Outcome]:
+    """Whether what should have happened in a run did."""
+    return outcomes_of(run._reader, expectations, at_end=at_end)
 
 
 def run_alone(run: Run, make: Callable[[Run], Value]) -> Value:

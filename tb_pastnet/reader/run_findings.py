@@ -19,6 +19,7 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.state_series import STATISTIC
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.verdicts import judged
+from tb_pastnet.reader.verified import contradictions_in
 
 
 def findings_of(readers: Sequence[RunReader]) -> list[Finding]:
@@ -49,6 +50,7 @@ def _facts(reader: RunReader) -> RunFacts:
             summary.lasting[number],
             *summary.causes[number],
             judged(sketches, layer.main, summary.endings[number]),
+            layer.variables,
         )
         for number, layer in enumerate(run.layers)
     ]
@@ -57,6 +59,7 @@ def _facts(reader: RunReader) -> RunFacts:
         run.name,
         *facts,
         statistics=statistics_of(reader, summary),
+        contradicted=contradictions_in(run),
         followed=_followed(reader),
         changes=_changes(reader),
         # An earlier lineage may never have stepped.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tb_pastnet.core.counted import counted
+from tb_pastnet.core.expected import Outcome
 from tb_pastnet.core.violation import CAUSES, Violation
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER, Failures
 
-Wish = str | Callable[[Sequence[Violation]], object]
-"""What to do: "log", "stop", or a function that gets the new violations."""
+Wish = str | Callable[[Sequence[Any]], object]
+"""What to do: "log", "stop", or a function that gets new violations, or contradictions."""
 
 LOG, STOP = "log", "stop"
 
@@ -36,10 +38,7 @@ class Alerts:
             return
         self.violated = True
         if callable(self._wish):
-            try:
-                self._wish(violations)
-            except Exception as error:
-                self._failures.add("Could not call the function of on_violation=", error)
+            self._call(self._wish, violations)
             return
         groups: dict[tuple[str, str], list[Violation]] = {}
         for violation in violations:
@@ -48,6 +47,21 @@ class Alerts:
             if key not in self._told:
                 LOGGER.warning("%s", _line(group))
         self._told.update(groups)
+
+    def contradict(self, outcomes: Sequence[Outcome]) -> None:
+        """Reports what contradicts `expect=`; never raises."""
+        self.violated = True
+        if callable(self._wish):
+            self._call(self._wish, outcomes)
+            return
+        for outcome in outcomes:
+            LOGGER.warning("Contradicts expect=: %s.", outcome.text)
+
+    def _call(self, wish: Callable[[Any], object], found: Sequence[Violation | Outcome]) -> None:
+        try:
+            wish(found)
+        except Exception as error:
+            self._failures.add("Could not call the function of on_violation=", error)
 
 
 def check(wish: object) -> None:

@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
+from tb_pastnet.core.expected import words_of
 from tb_pastnet.core.lineage import run_number
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import Description, decode_description, encode_description
@@ -142,7 +143,7 @@ class Lineage:
 
     def begin(self, sink: Sink, *, resumed: bool) -> None:
         """Lets a sink write it; `resumed` has the origin of the lineage before it, if any."""
-        source, schedule, tracker, failures, probe, _ = self._recorded
+        source, schedule, tracker, failures, probe = self._recorded[:5]
         self.groups = source.rate_groups()
         if len(self.groups) > MAX_GROUPS:
             failures.add(
@@ -177,7 +178,7 @@ class Lineage:
         batch = Batch(spans, run.lineage, probe=probe, sketched=numbers)
         totals = schedule.timer.totals
         parts = self._segments, batch, describe, totals, sink.deferred
-        sink.begin(LineageWriter(*parts))
+        sink.begin(LineageWriter(*parts, tracker.accounts[-1]))
         # One that resumes has the origin of those before it.
         _WRITING[run] = weakref.ref(sink), "" if resumed else template.origin
 
@@ -205,6 +206,7 @@ class Lineage:
             probe_every=schedule.probe_every,
             groups=group_names(self.groups),
             config=self._recorded.options.config or {},
+            expect=words_of(self._recorded.options.expect),
         )
 
     def close(self) -> None:

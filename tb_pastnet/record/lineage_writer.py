@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tb_pastnet.format.tags import TAG_TIMELINE
+from tb_pastnet.format.compared import encode_compared
+from tb_pastnet.format.tags import TAG_COMPARED, TAG_TIMELINE
+from tb_pastnet.record.audit.compared_account import ComparedAccount
 from tb_pastnet.record.batch import Batch, Group, Record
 from tb_pastnet.record.changes import Change
 from tb_pastnet.record.failures import DeferredFailures
@@ -26,6 +28,7 @@ class LineageWriter:
         describe: makes the head of each file.
         totals: the recording overhead so far.
         failures: counts failures; they are logged later.
+        compared: what was compared so far; None: it isn't written.
 
     Attributes:
         noted: failures that are in an account that is written, of this lineage or an earlier one.
@@ -38,12 +41,14 @@ class LineageWriter:
         describe: Describe,
         totals: OverheadTotals,
         failures: DeferredFailures,
+        compared: ComparedAccount | None = None,
     ) -> None:
         self.segments = segments
         self.batch = batch
         self._describe = describe
         self._totals = totals
         self._failures = failures
+        self._compared = compared
         self.noted: Mapping[str, int] = {}
         self._noted_before: Mapping[str, int] = {}
         self._noting: Mapping[str, int] = {}
@@ -136,9 +141,13 @@ class LineageWriter:
     def _body(
         self, group: Group, events: list[bytes], wall_time: float, written: int, cpu_seconds: float
     ) -> bytes:
-        """All events of a group, with the recording overhead so far before its timeline."""
+        """All events of a group; before its timeline what was compared so far, and the overhead."""
         last = group.messages[-1]
         if last.tag == TAG_TIMELINE:
+            try:
+                events = [*events[:-1], *self._comparisons(last.step, wall_time), events[-1]]
+            except Exception as error:
+                self._failures.add("Could not write what was compared", error)
             try:
                 size = written + sum(map(len, events))
                 place = self.batch.lineage, last.step, wall_time
@@ -146,3 +155,9 @@ class LineageWriter:
             except Exception as error:
                 self._failures.add("Could not write the recording overhead", error)
         return b"".join(events)
+
+    def _comparisons(self, step: int, wall_time: float) -> Iterator[bytes]:
+        if self._compared is not None:
+            compared, lineage = self._compared.snapshot(), self.batch.lineage
+            sealed = encode_compared(compared, tag=TAG_COMPARED, step=step, lineage=lineage)
+            yield message_event(Message(TAG_COMPARED, step, sealed), wall_time)

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.verified import ComparedLineage, RecordedWeight, Verified, verified
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.fitting import MOST_MASKED
 from tb_pastnet.format.tags import MASKS
+from tb_pastnet.record.audit.compared_account import ComparedAccount
 from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.batch import spans_of
 from tb_pastnet.record.changes import MaskUpdate
@@ -19,11 +21,16 @@ from tb_pastnet.record.sink import Sink
 from tb_pastnet.record.weight import Mask, Weight
 
 Floats = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 
 class MaskTracker:
-    """Follows the masks of a model, including those set during recording."""
+    """Follows the masks of a model, including those set during recording.
+
+    Attributes:
+        accounts: what was compared in each lineage; the last one continues.
+    """
 
     def __init__(
         self,
@@ -35,6 +42,12 @@ class MaskTracker:
     ) -> None:
         self._weights = tuple(weights)
         self._layers = {weight.name: weight.layer for weight in weights}
+        self._recorded = [
+            RecordedWeight(
+                each.name, each.layer, each.axis.channels * each.axis.elements, each.statistic
+            )
+            for each in weights
+        ]
         self._store = store
         self._audit = audit
         # A fingerprint of the values at the beginning; that of the masks has precedence.
@@ -51,6 +64,8 @@ class MaskTracker:
         self._spans = [slice(span.start, span.stop) for span in spans_of(self._weights)]
         self._kept = np.ones(self._spans[-1].stop, np.float32)
         self._free = np.ones_like(self._kept)
+        self.accounts: list[ComparedAccount] = []
+        self._open_account()
 
     @property
     def origin(self) -> str:
@@ -69,9 +84,15 @@ class MaskTracker:
         self._handed_masks.clear()
         self._handed_violations.clear()
         self._missed = False
+        self._open_account()
         if self._audit is not None:
             self._audit.restart()
             self._earlier = {violation.key for violation in self._audit.violations}
+
+    def _open_account(self) -> None:
+        self.accounts.append(ComparedAccount(self._weights))
+        if self._audit is not None:
+            self._audit.report_to(self.accounts[-1])
 
     @noted("Could not end the audit")
     def close(self) -> None:
@@ -103,6 +124,20 @@ class MaskTracker:
         return self._audit is not None and self._audit.changed
 
     @property
+    def lineages(self) -> list[ComparedLineage]:
+        """What was compared so far, lineage by lineage."""
+        compared = [(account.snapshot(), account.steps) for account in self.accounts]
+        return [
+            ComparedLineage(self._recorded, each, each.first_step, steps, self.audited)
+            for each, steps in compared
+        ]
+
+    @property
+    def verified(self) -> Verified:
+        """What these comparisons prove."""
+        return verified(self.lineages)
+
+    @property
     def violations(self) -> int:
         """Channels of layers that have changed while they were held."""
         audited = () if self._audit is None else self._audit.violations
@@ -119,20 +154,35 @@ class MaskTracker:
                 kept, total = kept + through, total + size
         return 1 - kept / total if total else 0.0
 
-    def hand_violations(self, sink: Sink, step: int) -> list[Violation]:
+    def make(self) -> None:
+        """A record is made from now on, until `hand_violations`."""
+        self.accounts[-1].make()
+
+    def hand_violations(
+        self, sink: Sink, step: int, moved: Flags | None = None, *, due: bool = True
+    ) -> list[Violation]:
         """Hands new violations to a sink.
+
+        Args:
+            sink: takes them.
+            step: of the record that shows them.
+            moved: which weights have changed at it; None: it isn't known.
+            due: whether there is such a record, kept or not.
 
         Returns:
             Those that were never handed over before.
         """
-        if self._audit is None:
-            return []
         try:
-            violations = self._audit.check(step)
-            self._looked = True
+            violations = [] if self._audit is None else self._audit.check(step)
+            self._looked = self._audit is not None
         except Exception as error:
             self._failures.add("Could not audit held weights", error)
             self._missed = True
+            self.accounts[-1].failed()
+            return []
+        if due:
+            self.accounts[-1].compared(step, moved)
+        if self._audit is None:
             return []
         notes = self._audit.notes
         for text in notes[self._noted :]:
@@ -200,6 +250,7 @@ class MaskTracker:
     def _follow(self, weight: Weight, span: slice, kept: Mask, trainable: Mask) -> list[MaskUpdate]:
         self._kept[span] = _share(weight.axis.split(kept))
         self._free[span] = _share(weight.axis.split(kept & trainable))
+        self.accounts[-1].prune(weight.name, kept.size - int(kept.sum()))
         updates: list[MaskUpdate] = []
         if kept.size > MOST_MASKED:
             self._failures.add(

@@ -27,6 +27,7 @@ class Measuring:
 
     Attributes:
         sketched: whether the newest record has a sketch.
+        moved: which weights have changed at the record in the making; None: it isn't known.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Measuring:
         self._follows = FollowMeasures(source.network, failures) if source.network.follows else None
         self._has_sketches = bool(source.network.sketched)
         self.sketched = False
+        self.moved: npt.NDArray[np.bool_] | None = None
         # What has moved since the last record that was kept, if one since then wasn't.
         self._unkept: Moved | None = None
 
@@ -67,6 +69,7 @@ class Measuring:
             sink: takes why weights are idle.
             groups: how many groups of weights have their own learning rate.
         """
+        self.moved = None
         has_past = action.past_step is not None
         # Before the past values are replaced.
         probes = has_past and self._probe is not None
@@ -93,6 +96,7 @@ class Measuring:
             sketches = self.sketches() if self.sketched else None
             record = Record(*made, sink.thinned, of_groups, follows, sketches)
             self._standing.hand(sink, record)
+            self.moved = self._standing.moved
             return record
 
     def kept(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from tb_pastnet.core.checks import is_number
+from tb_pastnet.core.expected import Expect, declared
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.fitting import config_fits
 from tb_pastnet.record import alerts, scalars, schedule
@@ -36,6 +37,7 @@ class Options:
     kept: Any = None
     masks: Any = None
     follows: Any = None
+    expect: Expect = None
     config: Mapping[str, Any] | None = None
     audit: bool = True
     probe: Any = None
@@ -50,6 +52,7 @@ class Options:
         schedule.check(self.every, self.past, self.budget, self.probe_every)
         schedule.check_start(self.initial_step)
         alerts.check(self.on_violation)
+        declared(self.expect)
         scalars.check(self.log)
         check_exit_timeout(self.exit_timeout)
         object.__setattr__(self, "config", _config(self.config))

@@ -14,10 +14,11 @@ from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.alerts import STOP, Alerts
 from tb_pastnet.record.call_guard import CallGuard, guarded
+from tb_pastnet.record.expectations import Expectations
 from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.log_arguments import check_logdir
-from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.mask_tracker import Flags, MaskTracker
 from tb_pastnet.record.measuring import Measuring
 from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, metered
@@ -82,6 +83,7 @@ class Recording:
                 "for the process that writes the log: use 'log', and stop them together."
             )
         self.alerts = Alerts(options.on_violation, failures)
+        self._expected = Expectations(options.expect, source.network.weights, tracker)
         log = options.log
         self._scalars = None if log is None else Scalars(log, source.network, failures)
         self.records = 0
@@ -124,7 +126,8 @@ class Recording:
             steps, every = self._timer.totals.steps, self._schedule.every
             return nothing_recorded(home, steps, every, self._stepless_calls)
         cost = self.overhead
-        return summary_line(home, self.records, tracker.violations, tracker.sparsity, cost)
+        proven = "; ".join(filter(None, [str(tracker.verified), self._expected.summary]))
+        return summary_line(home, self.records, proven, tracker.violations, tracker.sparsity, cost)
 
     @property
     def last_step(self) -> int | None:
@@ -283,6 +286,8 @@ class Recording:
     def _tell_rest(self, *, closed: bool) -> None:
         if closed:
             self._look_last()
+            if self._newest >= 0:
+                self._tell_contradictions(ended=True)
         self._tell_late()
         if closed:
             self._timer.rest()
@@ -377,6 +382,8 @@ class Recording:
         self._lineage.lock.take()
         if action.note:
             self._failures.add(action.note)
+        self._tracker.make()
+        self._measuring.moved = None
         try:
             sequence = sink.reserve()
             # Before the record in which they are in force, which would be wrong without them.
@@ -395,7 +402,7 @@ class Recording:
             else:
                 self._failures.add("Could not keep up with the records: the queue was full")
         finally:
-            self._tell_violations(sink, step)
+            self._tell_violations(sink, step, self._measuring.moved)
             self._source.release()
             self._schedule.finished()
         if self._scalars is not None:
@@ -405,6 +412,7 @@ class Recording:
     def _thin(self, sink: Sink, step: int) -> None:
         """Leaves out a record beyond the budget, but neither masks nor violations."""
         sink.thin()
+        self._tracker.make()
         try:
             self._tell_masks(sink, step, due=True)
         finally:
@@ -422,11 +430,20 @@ class Recording:
         self._timer.turn(MASKS)
         self._tracker.observe(quick=quick)
 
-    def _tell_violations(self, sink: Sink, step: int) -> None:
+    def _tell_violations(
+        self, sink: Sink, step: int, moved: Flags | None = None, *, due: bool = True
+    ) -> None:
         self._timer.turn(MASKS)
-        violations = self._tracker.hand_violations(sink, step)
+        violations = self._tracker.hand_violations(sink, step, moved, due=due)
         if violations:
             self.alerts.tell(violations)
+        if due and self._expected.all:
+            self._tell_contradictions()
+
+    @noted("Could not check what is expected")
+    def _tell_contradictions(self, *, ended: bool = False) -> None:
+        if contradicted := self._expected.check(ended=ended):
+            self.alerts.contradict(contradicted)
 
     def _tell_masks(self, sink: Sink, step: int, *, due: bool = False) -> None:
         self._timer.turn(MASKS)
@@ -445,7 +462,7 @@ class Recording:
         if step <= MAX_STEP and has_records and self._source.has_changed(end.compare):
             self._record(self._sink, step, end)
         else:
-            self._tell_violations(self._sink, last)
+            self._tell_violations(self._sink, last, due=False)
             if has_records and not self._measuring.sketched:
                 self._sink.sketches(self._newest, self._measuring.sketches())
                 self._measuring.sketched = True

@@ -51,6 +51,9 @@ class Standing:
     """Hands over why weights are idle.
 
     Without any, a record costs a few reductions over all channels.
+
+    Attributes:
+        moved: which weights have changed at the newest record; None: it isn't known.
     """
 
     def __init__(self, source: Source, failures: Failures) -> None:
@@ -66,6 +69,7 @@ class Standing:
         self._short = np.array([w.dtype in ("float16", "bfloat16") for w in weights])
         self._epsilon = np.array([_EPSILON.get(w.dtype, _EPSILON_32) for w in weights])
         self._asked = False
+        self.moved: Flags | None = None
         self._key, self._same, self._skip = b"", 0, 0
         self._answers: dict[int, str] = {}
         self.begin()
@@ -88,6 +92,7 @@ class Standing:
         """Hands changed causes to a sink; weights that turn out to be held are marked as frozen."""
         values, step = record.values, record.step
         still = stands_still(values, self._starts)
+        self.moved = self._seen_to_move(values, still)
         self._records += 1
         if not self._all_moved and values[CHANGED, 0] >= 0:  # there is a past
             self._moved |= ~still
@@ -100,6 +105,15 @@ class Standing:
             known = np.maximum.reduceat(values[CHANGED], self._starts) >= 0
             self._follow(sink, step, causes, known)
         self._previous = step, values[NORM]
+
+    def _seen_to_move(self, values: Floats, still: Flags) -> Flags | None:
+        """Which weights have changed, statistics included; None if that isn't known."""
+        if values[CHANGED, 0] >= 0:  # there is a past
+            return ~still
+        if np.isnan(values[MOVED, 0]):
+            return None
+        moved: Flags = np.logical_or.reduceat(values[MOVED] == 1, self._starts)
+        return moved
 
     def _trainable(self, values: Floats) -> Flags:
         """The weights that an optimizer could train, and that are finite."""

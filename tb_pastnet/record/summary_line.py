@@ -9,21 +9,26 @@ from tb_pastnet.format.overhead import Overhead
 
 
 def summary_line(
-    logdir: str, records: int, violations: int, sparsity: float, overhead: Overhead
+    logdir: str,
+    records: int,
+    verified: str,
+    violations: int,
+    sparsity: float,
+    overhead: Overhead,
 ) -> str:
-    """Summarises what a training has recorded: violated channels, and the share of pruned weights.
+    """Summarises what a training has recorded: what was verified, violated channels, the sparsity.
 
     Example:
-        >>> summary_line("runs/a", 1, 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
-        'PastNet: 1 record, no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
+        >>> summary_line("runs/a", 1, "nothing was frozen", 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
+        'PastNet: 1 record; nothing was frozen; no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
     """  # noqa: E501 - a line in a terminal
-    parts = [counted(records, "record")]
-    parts.append(counted(violations, "violation") if violations else "no violations")
+    parts = [counted(violations, "violation") if violations else "no violations"]
     if sparsity > 0:
         parts.append(f"sparsity {sparsity:.1%}")
     if overhead.training > 0:
         parts.append(f"recording overhead {overhead.share:.1%}")
-    return f"PastNet: {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
+    proven = f"{counted(records, 'record')}; {verified}"
+    return f"PastNet: {proven}; {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
 
 
 def nothing_recorded(logdir: str, steps: int, every: int, idle: int = 0) -> str:

@@ -132,6 +132,11 @@ class Weight(ABC):
         whole = tuple(shape) == self.text.shape
         return self.axis if whole else explicit_axis(0, tuple(shape), self.name)
 
+    @property
+    def computed(self) -> bool:
+        """Whether it is computed from other weights: then it is never held, but these may be."""
+        return False
+
     def trainable(self) -> bool:
         """Whether updates may change it, by the framework's own flags."""
         return True

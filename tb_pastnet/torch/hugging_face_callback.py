@@ -9,6 +9,7 @@ from typing import Any
 from transformers import TrainerCallback
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
@@ -26,8 +27,8 @@ class HuggingFaceCallback(RecordingCallback, TrainerCallback):
 
     Args:
         logdir: the run's directory, as for `Recorder`.
-        every, past, variables, channel_axis, trainable, kept, follows, config, audit, budget, log,
-            exit_timeout: as for `Recorder`.
+        every, past, variables, channel_axis, trainable, kept, follows, expect, config, audit,
+            budget, log, exit_timeout: as for `Recorder`.
         on_violation: as for `Recorder`; with "stop" training ends after the step.
 
     Raises:
@@ -51,6 +52,7 @@ class HuggingFaceCallback(RecordingCallback, TrainerCallback):
         trainable: Declared | None = None,
         kept: Declared | None = None,
         follows: Follows = None,
+        expect: Expect = None,
         config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,

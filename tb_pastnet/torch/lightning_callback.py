@@ -12,6 +12,7 @@ except ModuleNotFoundError:  # the package by its older name
     from pytorch_lightning import Callback
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
@@ -30,8 +31,8 @@ class LightningCallback(RecordingCallback, Callback):
 
     Args:
         logdir: the run's directory, as for `Recorder`.
-        every, past, variables, channel_axis, trainable, kept, follows, config, audit, budget, log,
-            exit_timeout: as for `Recorder`.
+        every, past, variables, channel_axis, trainable, kept, follows, expect, config, audit,
+            budget, log, exit_timeout: as for `Recorder`.
         on_violation: as for `Recorder`; with "stop" training ends after the batch.
 
     Raises:
@@ -55,6 +56,7 @@ class LightningCallback(RecordingCallback, Callback):
         trainable: Declared | None = None,
         kept: Declared | None = None,
         follows: Follows = None,
+        expect: Expect = None,
         config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,

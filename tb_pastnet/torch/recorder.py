@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import torch
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
@@ -86,6 +87,11 @@ class Recorder(Recording):
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names, patterns, modules or parameters, or as a mapping from these to the
             weights that they follow.
+        expect: what should happen to weights, by patterns of their names: "frozen", "trains" or
+            "sparsity >= 0.8", for example `{"base.*": "frozen"}`. It is checked, not enforced: at
+            the first record, when other weights are frozen, and at the end. What contradicts it is
+            a finding, logged, and passed to `on_violation`. See
+            https://tb-pastnet.github.io/tb_pastnet/how_to/verify_in_ci.html.
         config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
             `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights that need no gradient bitwise with their values
@@ -94,7 +100,8 @@ class Recorder(Recording):
             beyond it are left out. None: no limit. See
             https://tb-pastnet.github.io/tb_pastnet/benchmarks/overhead.html.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
-            cause, or a function that is called with a list of new violations, each with a `text`.
+            cause, or a function that is called with a list of new violations, or of
+            contradictions of `expect`, each with a `text`.
         log: a function that is called with the numbers of each record and its step, like
             `wandb.log`.
         initial_step: the step of the current values, above 0 if training resumes from a checkpoint.
@@ -135,6 +142,7 @@ class Recorder(Recording):
         trainable: Declared | None = None,
         kept: Declared | None = None,
         follows: Follows = None,
+        expect: Expect = None,
         config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_pastnet.core.arguments import answered, names_of
+from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.core.subject import TORCH, TRAINER, check_subject, kind_of
 from tb_pastnet.errors import InvalidArgument
@@ -33,6 +34,7 @@ def watch(  # noqa: D417 - options are described once
     trainable: Mapping[Any, Any] | None = None,
     kept: Mapping[Any, Any] | None = None,
     follows: Follows = None,
+    expect: Expect = None,
     config: Mapping[str, Any] | None = None,
     audit: bool = True,
     budget: float | None = None,
@@ -53,8 +55,9 @@ def watch(  # noqa: D417 - options are described once
             by time and host, as TensorBoard's SummaryWriter names it.
         optimizer: the one whose steps count, or a list. None: each step of any that has a parameter
             of the module.
-        every, past, variables, channel_axis, trainable, kept, follows, config, audit, budget,
-            on_violation, log, initial_step, exit_timeout: as for `pastnet.torch.Recorder`.
+        every, past, variables, channel_axis, trainable, kept, follows, expect, config,
+            audit, budget, on_violation, log, initial_step, exit_timeout: as for
+            `pastnet.torch.Recorder`.
 
     Returns:
         The `pastnet.torch.Recorder`, or the trainer's callback.

@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from tb_pastnet.core.arguments import answered, names_of
 from tb_pastnet.core.checks import check_rate
+from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.graphs.nodes import called_functions, needed
@@ -63,13 +64,16 @@ class Recorder(Recording):
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names or patterns, or as a mapping from these to the weights that they
             follow.
+        expect: what should happen to weights, such as `{"base.*": "frozen"}`, as for
+            `pastnet.Recorder`.
         config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
             `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights held by the masks bitwise with their earlier
             values.
         budget: a limit of the recording overhead as a share of training, as for `pastnet.Recorder`.
         on_violation: what to do when held weights have moved: "log", a line for each variable and
-            cause, or a function that is called with a list of new violations, each with a `text`.
+            cause, or a function that is called with a list of new violations, or of
+            contradictions of `expect`, each with a `text`.
         log: a function that is called with the numbers of each record, a dictionary of floats, and
             its step, like `wandb.log`.
         exit_timeout: seconds that the program waits at its end for a store.
@@ -109,6 +113,7 @@ class Recorder(Recording):
         learning_rate: RateSource = None,
         masks: Masks | None = None,
         follows: Follows = None,
+        expect: Expect = None,
         config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,
@@ -268,6 +273,7 @@ class RecorderHook(tf.train.SessionRunHook):
         learning_rate: RateSource = None,
         masks: Masks | None = None,
         follows: Follows = None,
+        expect: Expect = None,
         config: Mapping[str, Any] | None = None,
         audit: bool = True,
         budget: float | None = None,

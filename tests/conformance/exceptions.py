@@ -45,6 +45,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "pruned_weights_are_in_the_log a_declaration_of_one_mask_leaves_the_other "
         "a_held_weight_that_moves_is_a_violation a_pruned_weight_that_is_not_zero_is_a_violation "
         "masks_of_two_runs_overlap single_channels_that_train_overlap_nowhere "
+        "values_that_were_compared_are_counted pruned_values_are_compared "
         "runs_whose_kept_weights_are_frozen_train_the_same a_mask_of_another_form_is_refused a_mask_of_nothing_is_refused",
         OTHER_BACKENDS,
         NO_MASKS,

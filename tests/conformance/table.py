@@ -12,7 +12,17 @@ from tests.conformance.rooms import ADAPTORS
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "reference" / "what_works_where.md"
 BEGIN, END = "<!-- Made of the tests: python -m tests.conformance.table -->\n", "<!-- end -->\n"
-PARTS = ("records", "rates", "lineages", "endings", "masks", "follows", "training")
+PARTS = (
+    "records",
+    "rates",
+    "lineages",
+    "endings",
+    "masks",
+    "verified",
+    "expected",
+    "follows",
+    "training",
+)
 
 
 def behaviours(part: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.tags import (
+    TAG_COMPARED,
     TAG_DESCRIPTION,
     TAG_FOLLOWS,
     TAG_FUNCTION,
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.promise("foreign_and_future")
 LINEAGE = 0x3F9A2C1B
 KERNEL = channels_tag("conv1/kernel")
 TAGS = (KERNEL, TAG_TIMELINE, TAG_DESCRIPTION, TAG_MASKS, TAG_VIOLATIONS, TAG_FUNCTION,
-        TAG_OVERHEAD, TAG_FOLLOWS, TAG_SKETCHES, TAG_STANDING,
+        TAG_OVERHEAD, TAG_FOLLOWS, TAG_SKETCHES, TAG_STANDING, TAG_COMPARED,
         mask_tag("kept", "conv1/kernel"))  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -73,6 +74,15 @@ def test_the_wheel_holds_the_page_and_its_routes(wheel):
 def test_the_wheel_holds_nothing_but_the_package(wheel):
     roots = {name.split("/")[0] for name in wheel.namelist()}
     assert {root for root in roots if not root.endswith(".dist-info")} == {"tb_pastnet"}
+
+
+def test_its_description_links_to_nothing_relative(wheel):
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    text = wheel.read(name).decode()
+    links = re.findall(r'\]\(([^)]+)\)|(?:src|srcset)="([^"]+)"', text)
+    targets = [link or source for link, source in links]
+    assert len(targets) > 20
+    assert [each for each in targets if not each.startswith("https://")] == []
 
 
 def test_the_wheel_carries_its_license_and_those_of_the_page(wheel):

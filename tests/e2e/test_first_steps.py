@@ -79,7 +79,7 @@ def test_every_view_of_a_log_without_our_data_teaches(tmp_path: Path, others: in
         found = clean(tab.drive("sayings", views=VIEWS, looked=looked))
         for view in VIEWS:
             text = found[view]["main"]
-            assert 'pastnet.PastNetCallback("runs/a", every=10)' in text
+            assert 'pastnet.watch(model, "runs/a", optimizer, every=10)' in text
             assert (
                 "start TensorBoard with --logdir runs. This page looks for data every 10 seconds."
                 in text

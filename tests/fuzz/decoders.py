@@ -106,6 +106,11 @@ def _deflated_mask(data: bytes) -> bytes:
     return seal(rest[:size] + zlib.compress(rest[size:], 1), Kind.MASK, **PLACE)
 
 
+def _deflated_numbers(data: bytes) -> bytes:
+    payload = varint.encode([len(data)]) + zlib.compress(data, 1)
+    return seal(payload, Kind.COMPARED, **PLACE)
+
+
 def _deflated_probe(data: bytes, kind: Kind = Kind.FUNCTION) -> bytes:
     """The head's text, a zero byte, and the values."""
     text, _, values = data.partition(b"\0")
@@ -121,6 +126,7 @@ WAYS = (
         Way(f"{kind.name.lower()}, sealed JSON", kind, _deflated_json(kind))
         for kind in (Kind.DESCRIPTION, Kind.MASKS, Kind.VIOLATIONS, Kind.STANDING)
     ),
+    Way("compared, sealed numbers", Kind.COMPARED, _deflated_numbers),
     Way("channels, sealed planes", Kind.CHANNELS, _deflated_planes),
     Way("mask, sealed bits", Kind.MASK, _deflated_mask),
     Way("function, sealed head and values", Kind.FUNCTION, _deflated_probe),
@@ -221,6 +227,12 @@ def _standing(changes: Any) -> None:
     assert all(0 <= change.step <= limits.MAX_STEP for change in changes)
 
 
+def _compared(found: Any) -> None:
+    for own in found.held.values():
+        assert all(0 <= span.first_step <= span.last_step for span in own.spans)
+        assert all(span.records > 0 for span in own.spans)
+
+
 PROOFS: dict[Kind, Callable[[Any], None]] = {
     Kind.CHANNELS: _block,
     Kind.TIMELINE: _timeline,
@@ -233,6 +245,7 @@ PROOFS: dict[Kind, Callable[[Any], None]] = {
     Kind.FOLLOWS: _follows,
     Kind.SKETCHES: _sketches,
     Kind.STANDING: _standing,
+    Kind.COMPARED: _compared,
 }
 
 

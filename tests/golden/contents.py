@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_pastnet.core.compared import Compared, HeldSpan, HeldValues
 from tb_pastnet.core.statistics import STATISTICS
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.block import Block, encode_block
+from tb_pastnet.format.compared import encode_compared
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry, encode_description
 from tb_pastnet.format.envelope import NEWEST, Kind, version_of
 from tb_pastnet.format.follows import FollowPair, Follows, encode_follows
@@ -184,6 +186,26 @@ def standing() -> tuple[StandingChange, ...]:
     )
 
 
+def compared() -> Compared:
+    """A weight held from the beginning, one that was thawed and frozen in part, one that changed."""
+    spans = HeldSpan(10, 60, 6, 60, True), HeldSpan(110, 160, 6, 1 << 40, False)
+    return Compared(
+        records=16,
+        failed=1,
+        known=15,
+        first_step=10,
+        last_step=160,
+        moved={1: 70, 4: 10, 300: 20},
+        computed=frozenset({2, 3}),
+        pruned={1: 5},
+        held={
+            0: HeldValues(432, "64-bit fingerprint", (HeldSpan(10, 160, 16, 6912, True),)),
+            1: HeldValues(10, "value", spans),
+            300: HeldValues(7, "value", (HeldSpan(0, 0, 1, 7, True),), 3, 20),
+        },
+    )
+
+
 def overhead() -> Overhead:
     """A number of each length, and a time that is no whole number of milliseconds."""
     return Overhead(
@@ -268,6 +290,9 @@ def messages() -> dict[str, bytes]:
         ),
         "standing.bin": encode_standing(
             standing(), tag="standing", step=LAST_STEP, lineage=LINEAGE
+        ),
+        "compared.bin": encode_compared(
+            compared(), tag="compared", step=LAST_STEP, lineage=LINEAGE
         ),
         "overhead.bin": encode_overhead(
             overhead(), tag="overhead", step=LAST_STEP, lineage=LINEAGE

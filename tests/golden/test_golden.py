@@ -94,6 +94,7 @@ def test_masks(coding):
         ("violations", Kind.VIOLATIONS, contents.violations()),
         ("overhead", Kind.OVERHEAD, contents.overhead()),
         ("standing", Kind.STANDING, contents.standing()),
+        ("compared", Kind.COMPARED, contents.compared()),
     ],
 )
 def test_changes_violations_and_overhead(name, kind, expected):

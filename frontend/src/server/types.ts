@@ -41,6 +41,8 @@ export interface RunInfo {
   closed: boolean;
   wall_time: [number, number] | null;
   account: Account;
+  /** What was frozen or pruned, and compared with its earlier values. */
+  verified: { text: string; changed: number };
   /** null if the log doesn't have it. */
   overhead: Overhead | null;
   notes: Note[];

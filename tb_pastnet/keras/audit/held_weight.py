@@ -114,6 +114,13 @@ class HeldWeight:
         held = self.held()
         return np.ones(self.axis.shape, bool) if held is None else np.asarray(held.numpy())
 
+    def count(self) -> int:
+        """How many elements are held."""
+        size = self.axis.channels * self.axis.elements
+        if self.masks is None or self.flagged:
+            return size
+        return size - int(np.count_nonzero(self.masks.through.numpy()))
+
     def values_at(self, positions: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Expected and current values of some of its elements."""
         return values_at(self.expected(), positions), values_at(self.value(), positions)

@@ -56,6 +56,11 @@ class FoundWeight(Weight):
             return "it has no elements"
         return None
 
+    @property
+    def computed(self) -> bool:
+        """See `Weight`."""
+        return self.found.computed
+
     def trainable(self) -> bool:
         """See `Weight`."""
         return all(map(_TRAINABLE, self.found.flags))

@@ -17,6 +17,7 @@ from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.limits import MAX_VIOLATIONS
 from tb_pastnet.record.audit.causes import Array, Facts, cause_of
+from tb_pastnet.record.audit.compared_account import ComparedAccount
 from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
 from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 
@@ -110,6 +111,10 @@ class Held(Protocol):
 
     def flags(self) -> npt.NDArray[np.bool_]:
         """Which elements are held."""
+
+    def count(self) -> int:
+        """How many elements are held."""
+        return self.axis.channels * self.axis.elements if self.flagged else int(self.flags().sum())
 
     def compared(self) -> Comparison:
         """Value, expected value and held elements, as arrays."""
@@ -207,6 +212,7 @@ class Audit:
         self._held: dict[str, Held] = {}
         self._violations = OpenViolations()
         self._notes: dict[str, None] = {}
+        self._account: ComparedAccount | None = None
         self.observe()
 
     @property
@@ -218,6 +224,12 @@ class Audit:
     def notes(self) -> list[str]:
         """Other observations about the training, each once."""
         return list(self._notes)
+
+    def report_to(self, account: ComparedAccount) -> None:
+        """Reports frozen and pruned values to an account, from now on."""
+        self._account = account
+        for weight in self._held.values():
+            account.hold(weight.name, weight.count())
 
     def observe(self, *, quick: bool = False) -> None:
         """Looks at which elements are held, and takes current values as references.
@@ -249,9 +261,10 @@ class Audit:
         for weight, moved in zip(held, self._source.moved(held), strict=True):
             if moved:
                 find_cause = partial(self._source.causes.cause, weight)
-                violations += self._violations.enter(
-                    weight.name, weight.channels(), step, find_cause
-                )
+                compared = weight.channels()
+                violations += self._violations.enter(weight.name, compared, step, find_cause)
+                if self._account is not None:
+                    self._account.change(weight.name, int(compared.differ.sum()), step)
             else:
                 self._violations.close(weight.name)
         self._note_bypass(held)
@@ -281,7 +294,8 @@ class Audit:
         for weight, free in zip(self._source.weights, trainable, strict=True):
             own = None if masks is None else masks.storage_of(weight.variable)
             if own is None and free:
-                self._held.pop(weight.name, None)
+                if self._held.pop(weight.name, None) is not None:
+                    self._report(weight.name, None)
                 self._violations.close(weight.name)
                 continue
             if weight.name not in self._held:
@@ -289,12 +303,17 @@ class Audit:
             held = self._held[weight.name]
             if held.follow(own, flagged=not free):
                 begun.append(held)
+                self._report(weight.name, held)
         self._source.follow_statistics(self._held)
         if begun:
             self._source.causes.begin(begun)
         if first:
             # As of now: while nothing was held, no check has looked.
             self._source.causes.remember(self._held.values())
+
+    def _report(self, name: str, held: Held | None) -> None:
+        if self._account is not None:
+            self._account.hold(name, 0 if held is None else held.count())
 
     def _note_bypass(self, held: Sequence[Held]) -> None:
         for name in self._source.causes.newly_bypassed(held):

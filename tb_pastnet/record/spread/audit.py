@@ -19,10 +19,14 @@ from tb_pastnet.record.weight import Weight
 class _HeldPart(HeldArray):
     """This rank's part of a held weight; its `channels` are those of the whole weight."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, elements: int) -> None:
         super().__init__(part.weight)
-        self._part = part
+        self._part, self._elements = part, elements
         self.gathered: Channels | None = None
+
+    def count(self) -> int:
+        """See `Held`: of the whole weight, as only flags hold one that is spread."""
+        return self._elements if self.flagged else 0
 
     def channels(self) -> Channels:
         """See `Held`: gathered from all ranks."""
@@ -62,6 +66,7 @@ class SpreadAudit(AuditSource):
     ) -> None:
         self._own, self.weights, self.causes = own, own.weights, own.causes
         self._sizes = {each.name: each.axis.channels for each in weights}
+        self._elements = {each.name: each.axis.channels * each.axis.elements for each in weights}
         self._parts, self._settle, self._failures = parts, settle, failures
         # The audit releases weights that aren't held any more.
         self._held: WeakValueDictionary[str, _HeldPart] = WeakValueDictionary()
@@ -70,7 +75,8 @@ class SpreadAudit(AuditSource):
 
     def held(self, weight: Any) -> HeldArray:
         """See `AuditSource`."""
-        held = self._held[weight.name] = _HeldPart(self._parts[weight.name])
+        elements = self._elements[weight.name]
+        held = self._held[weight.name] = _HeldPart(self._parts[weight.name], elements)
         return held
 
     def quick_key(self) -> Hashable:

@@ -52,5 +52,11 @@ export async function waiting({ base, newPage }) {
 export async function empty({ base, newPage }) {
   const page = await newPage();
   const frame = await openFrame(page, base);
-  return { text: await text(frame, ".empty"), lines: await text(frame, "pre"), axe: await axe(frame) };
+  const found = { text: await text(frame, ".empty"), lines: [] };
+  const names = await text(frame, ".empty .joined button");
+  for (const [at] of names.entries()) {
+    await frame.locator(".empty .joined button").nth(at).click();
+    found.lines.push(...(await text(frame, "pre")));
+  }
+  return { ...found, axe: await axe(frame) };
 }

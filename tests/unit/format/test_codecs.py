@@ -24,6 +24,7 @@ def test_each_kind_has_a_codec_of_its_own():
         (tags.TAG_FOLLOWS, Kind.FOLLOWS),
         (tags.TAG_SKETCHES, Kind.SKETCHES),
         (tags.TAG_STANDING, Kind.STANDING),
+        (tags.TAG_COMPARED, Kind.COMPARED),
         (tags.channels_tag("a/b"), Kind.CHANNELS),
         (tags.channels_tag(""), Kind.CHANNELS),
         (tags.mask_tag("kept", "a/b"), Kind.MASK),

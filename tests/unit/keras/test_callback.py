@@ -302,7 +302,10 @@ def test_the_end_of_fit_says_what_was_recorded(tmp_path, capsys, caplog, verbose
     # That nothing was recorded is said in any case.
     (none,) = (record.message for record in caplog.records)
     assert none.startswith(f"No record in {tmp_path / '100'}: the training made 5 steps")
-    start, end = "PastNet: 5 records, no violations, ", f"tensorboard --logdir {tmp_path / '1'}"
+    start, end = (
+        "PastNet: 5 records; nothing was frozen; no violations, ",
+        f"tensorboard --logdir {tmp_path / '1'}",
+    )
     whole = [line.startswith(start) and line.endswith(end) for line in lines]
     assert whole == ([True] if verbose else [])
 

@@ -8,6 +8,7 @@ from tb_pastnet.format.block import Block, encode_block
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import (
     DESCRIPTIONS,
+    TAG_COMPARED,
     TAG_DESCRIPTION,
     TAG_OVERHEAD,
     TAG_TIMELINE,
@@ -51,7 +52,7 @@ def test_all_new_runs_are_read_in_one_call_and_a_run_that_grew_alone(
     assert len(provider.reads) == 1
     writers[1].records(range(17, 33))
     assert here.catalog(CALLER).runs["b"].axis.steps.tolist() == list(range(1, 33))
-    head = sorted([*DESCRIPTIONS, TAG_OVERHEAD, TAG_TIMELINE])
+    head = sorted([*DESCRIPTIONS, TAG_COMPARED, TAG_OVERHEAD, TAG_TIMELINE])
     assert provider.reads[1:] == [([writers[1].tb_run], head, ALL)]
 
 

@@ -37,6 +37,23 @@ function RunsOf({ names }: { names: readonly string[] }) {
   );
 }
 
+/** What was frozen or pruned and compared, run by run: runs with one sentence share a line. */
+function Proven() {
+  const byText = new Map<string, string[]>();
+  for (const { name, verified } of shownRuns.value)
+    byText.set(verified.text, [...(byText.get(verified.text) ?? []), name]);
+  return (
+    <ul class="finding-list" aria-label="What was verified">
+      {[...byText].map(([text, names]) => (
+        <li key={text} class="proven">
+          <RunsOf names={names} />
+          <span class="finding-text">{text}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function Line({ finding, place }: { finding: Finding; place: number }) {
   return (
     <li class={`finding ${finding.severity} ${finding.kind} ${place === focusFinding.value ? "on" : ""}`}>
@@ -81,6 +98,7 @@ function FindingsView() {
           }}
         />
       </div>
+      <Proven />
       {answer ? <Status of={[["", answer]]} /> : null}
       {pending ? <Skeleton height={320} /> : null}
       {(!answer || answer.value) && list.length === 0 ? <p class="message">{emptyText()}</p> : null}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_pastnet.core.compared import HeldSpan, HeldValues
+from tb_pastnet.record.audit.compared_account import ComparedAccount
 from tests.ranks import CUTS, SHAPE, on_each
 
 
@@ -63,3 +65,24 @@ def test_what_was_gathered_before_a_restart_is_of_another_lineage():
 
     first, _ = on_each(action)
     assert first == ([True], [False])
+
+
+def test_values_of_all_ranks_are_counted():
+    def action(rank):
+        account = ComparedAccount([*rank.whole.values()])
+        rank.audit.audit.report_to(account)
+        for weight in rank.whole.values():
+            weight.free = weight.name == "whole"
+        rank.measures.observe()
+        for step in (1, 2, 3):
+            rank.measures.follow(step)
+            account.make()
+            if rank.rank == 0:
+                rank.audit.audit.check(step)
+            account.compared(step, None)
+        return account.snapshot().held
+
+    held, _ = on_each(action)
+    size = SHAPE[0] * SHAPE[1]
+    spans = (HeldSpan(1, 3, 3, 3 * size, True),)
+    assert held == {0: HeldValues(size, spans=spans), 1: HeldValues(size, spans=spans)}
