@@ -21,7 +21,7 @@ MOST_SPANS = 1 << 8
 
 
 class _Open(NamedTuple):
-    """A span that continues: `begun` and `since` are numbers of records, `values` held since then."""
+    """A span that continues: `begun` and `since` count records, `values` are held since then."""
 
     whole: bool
     begun: int
