@@ -156,7 +156,7 @@ class MaskTracker:
 
     def make(self) -> None:
         """A record is made from now on, until `hand_violations`."""
-        self.accounts[-1].make()
+        self.accounts[-1].making = True
 
     def hand_violations(
         self, sink: Sink, step: int, moved: Flags | None = None, *, due: bool = True

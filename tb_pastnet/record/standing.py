@@ -92,7 +92,12 @@ class Standing:
         """Hands changed causes to a sink; weights that turn out to be held are marked as frozen."""
         values, step = record.values, record.step
         still = stands_still(values, self._starts)
-        self.moved = self._seen_to_move(values, still)
+        if values[CHANGED, 0] >= 0:  # there is a past
+            self.moved = ~still
+        elif values[MOVED, 0] >= 0:
+            self.moved = np.logical_or.reduceat(values[MOVED] == 1, self._starts)
+        else:
+            self.moved = None
         self._records += 1
         if not self._all_moved and values[CHANGED, 0] >= 0:  # there is a past
             self._moved |= ~still
@@ -105,15 +110,6 @@ class Standing:
             known = np.maximum.reduceat(values[CHANGED], self._starts) >= 0
             self._follow(sink, step, causes, known)
         self._previous = step, values[NORM]
-
-    def _seen_to_move(self, values: Floats, still: Flags) -> Flags | None:
-        """Which weights have changed, statistics included; None if that isn't known."""
-        if values[CHANGED, 0] >= 0:  # there is a past
-            return ~still
-        if np.isnan(values[MOVED, 0]):
-            return None
-        moved: Flags = np.logical_or.reduceat(values[MOVED] == 1, self._starts)
-        return moved
 
     def _trainable(self, values: Floats) -> Flags:
         """The weights that an optimizer could train, and that are finite."""

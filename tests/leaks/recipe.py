@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tb_pastnet as pastnet
+from tb_pastnet.core.violation import CAUSES
+from tests.commands import command
 
 Array = npt.NDArray[Any]
 Moved = dict[tuple[str, int], int]
@@ -86,3 +88,20 @@ def check(recipe: Recipe, folder: Path) -> None:
     reported = {(each.variable, each.channel): each.first_step for each in run.violations}
     assert reported == moved
     assert {each.cause for each in run.violations} == {*filter(None, [recipe.moved_by])}
+    proves(recipe, folder, run, {name for name, _ in moved})
+
+
+def proves(recipe: Recipe, folder: Path, run: pastnet.Run, moved: set[str]) -> None:
+    """Compares what moved with what `verify` says: each is proven, or its violation is named."""
+    assert (run.verified.changed > 0) == bool(moved)
+    for name, held in recipe.stays.items():
+        asked = ["--frozen", name]
+        if run.variables[name].role == "statistic":
+            asked = ["--statistics", "still"]
+        elif recipe.pruned and held is not None:
+            asked = ["--sparsity", f"{name}>={held.mean()}"]
+        done = command("verify", folder, *asked)
+        in_part = held is not None and not recipe.pruned
+        assert done.code == (name in moved or in_part or bool(recipe.since)), done.out
+        if name in moved and "--frozen" in asked:
+            assert f"Likely cause: {CAUSES[recipe.moved_by]}" in done.out

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import tb_pastnet as pastnet
+from tests.commands import command
 from tests.leaks.torch_loop import loss_of, network, values_of
 
 STEPS = 22
@@ -66,6 +67,8 @@ class Still:
         missing = [note for note in run.notes if note.startswith("No optimizer trains '0/weight'")]
         assert len(missing) == self.noted
         assert list(run.violations) == []
+        for name in begun:
+            assert command("verify", folder, "--trains", name).code == (name in still)
 
 
 def _sgd(parameters: Any, rate: float = 0.05) -> torch.optim.Optimizer:

@@ -21,7 +21,7 @@ MOST_SPANS = 1 << 8
 
 
 class _Open(NamedTuple):
-    """An open span: `begun` and `since` are numbers of records, `values` held since then."""
+    """A span that continues: `begun` and `since` count records, `values` are held since then."""
 
     whole: bool
     begun: int
@@ -47,6 +47,7 @@ class ComparedAccount:
     Attributes:
         version: changes with the frozen and pruned values, and when more of these change.
         steps: those of the records that were looked at.
+        making: set it when a record is begun; `compared` and `failed` end it.
     """
 
     def __init__(self, weights: Sequence[Weight]) -> None:
@@ -62,20 +63,16 @@ class ComparedAccount:
         self._pruned: dict[int, int] = {}
         self._fresh: set[int] = set()
         # Values that are first seen held at the record in the making: they can't be compared there.
-        self._making = False
+        self.making = False
         self._later: dict[int, int] = {}
         self.version = 0
         self.steps = array("q")
-
-    def make(self) -> None:
-        """A record is made from now on, until `compared` or `failed`."""
-        self._making = True
 
     def hold(self, name: str, values: int) -> None:
         """So many values of a weight are held from now on."""
         number = self._numbers[name]
         self.version += 1
-        if self._making:
+        if self.making:
             self._later[number] = values
             own = self._own[number].open
             values = min(values, own.values if own else 0)
@@ -117,12 +114,15 @@ class ComparedAccount:
         self._last_step = step
         self._records += 1
         self.steps.append(step)
-        self._made()
+        self.making = False
+        if self._later:
+            self._hold_later()
 
     def failed(self) -> None:
         """A record could not be looked at."""
         self._failed += 1
-        self._made()
+        self.making = False
+        self._hold_later()
 
     def snapshot(self) -> Compared:
         """What was compared so far."""
@@ -143,8 +143,7 @@ class ComparedAccount:
             },
         )
 
-    def _made(self) -> None:
-        self._making = False
+    def _hold_later(self) -> None:
         later, self._later = self._later, {}
         for number, values in later.items():
             self._hold(number, values)

@@ -24,7 +24,7 @@ def account(*sizes):
 
 def record(own, step, *held, moved=None):
     """A record in which weights are held from now on."""
-    own.make()
+    own.making = True
     for name, values in held:
         own.hold(name, values)
     own.compared(step, moved)
@@ -76,7 +76,7 @@ def test_a_record_that_failed_is_counted_apart():
     own = account(4)
     own.hold("w0", 4)
     record(own, 1)
-    own.make()
+    own.making = True
     own.failed()
     record(own, 3)
     found = own.snapshot()

@@ -71,7 +71,7 @@ for _ in range(13):
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert done.stderr.startswith("PastNet: 3 records, no violations")
+    assert done.stderr.startswith("PastNet: 3 records; nothing was frozen; no violations")
     (run,) = pastnet.read(tmp_path).runs.values()
     assert (run.steps.tolist(), run.closed) == ([1, 10, 13], True)
 

@@ -76,7 +76,7 @@ def test_values_of_all_ranks_are_counted():
         rank.measures.observe()
         for step in (1, 2, 3):
             rank.measures.follow(step)
-            account.make()
+            account.making = True
             if rank.rank == 0:
                 rank.audit.audit.check(step)
             account.compared(step, None)
