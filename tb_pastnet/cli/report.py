@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -73,6 +74,10 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
     else:
         # A long run takes seconds: each is printed as soon as it is read.
         out.writelines(f"{line}\n" for line in _lines(reading(), list_findings, log.warnings))
+        if entries:
+            out.write(
+                f"\nSee: tensorboard --logdir {shlex.quote(printable(str(options.logdir)))}\n"
+            )
         failed = _failures(entries, options.fail_on, log.unopened)
     for failure in failed:
         error.write(f"failed: {printable(failure)}\n")

@@ -27,6 +27,7 @@ class LocalLog(os.PathLike[str]):
 
     Attributes:
         path: a local directory, which may not exist.
+        given: what the user wrote.
         left_out: how many event files of a store can't be copied: no file can have such a key, or
             the object can't be read.
 
@@ -35,7 +36,7 @@ class LocalLog(os.PathLike[str]):
     """
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
-        self.left_out = 0
+        self.left_out, self.given = 0, os.fspath(logdir)
         try:
             self.path = located(logdir)
             if is_remote(self.path):
