@@ -75,9 +75,8 @@ def report(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
         # A long run takes seconds: each is printed as soon as it is read.
         out.writelines(f"{line}\n" for line in _lines(reading(), list_findings, log.warnings))
         if entries:
-            out.write(
-                f"\nSee: tensorboard --logdir {shlex.quote(printable(str(options.logdir)))}\n"
-            )
+            logdir = shlex.quote(printable(options.logdir.given))
+            out.write(f"\nSee: tensorboard --logdir {logdir}\n")
         failed = _failures(entries, options.fail_on, log.unopened)
     for failure in failed:
         error.write(f"failed: {printable(failure)}\n")
