@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from demo.serve import PATIENCE, answer, free_port, wait
+from tb_pastnet.cli.board import PATIENCE, answer, free_port, wait
 
 LOADERS = {"fast": "true", "slow": "false"}
 _ROUTES = "/data/plugin/pastnet"

@@ -22,7 +22,7 @@ from benchmarks._boards import Board
 from benchmarks._logs import TINY, write_logs
 from benchmarks._options import pairs_of, with_pairs
 from benchmarks._rows import Rows
-from demo.serve import free_port
+from tb_pastnet.cli.board import free_port
 
 MAIN = Path(__file__).with_name("_board_without.py")
 WITH, WITHOUT = "with the tab", "without it"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from demo import FIRST, NAMES
 from demo.frameworks import FRAMEWORKS, Framework
-from demo.serve import Board
+from tb_pastnet.cli.board import Board
 
 OWN = [framework.logdir for framework in FRAMEWORKS.values()]  # directories of the demo
 

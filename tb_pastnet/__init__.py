@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tb_pastnet import jax as jax
     from tb_pastnet import keras as keras
     from tb_pastnet import numpy as numpy
+    from tb_pastnet import testing as testing
     from tb_pastnet import torch as torch
     from tb_pastnet import v1 as v1
     from tb_pastnet.core.decay import OneShot as OneShot
@@ -63,6 +64,7 @@ _HOMES = {
     "numpy": "tb_pastnet.numpy",
     "read": "tb_pastnet.reader.log",
     "summary": "tb_pastnet.keras.summary",
+    "testing": "tb_pastnet.testing",
     "torch": "tb_pastnet.torch",
     "v1": "tb_pastnet.v1",
     "watch": "tb_pastnet.torch.watching",
@@ -70,7 +72,7 @@ _HOMES = {
 _NAMESAKES = {"jax", "keras", "numpy", "torch"}
 """Rooms that have the name of what they record: a star import mustn't put them in its place."""
 _NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "jax", "numpy", "read", "torch", "v1"}
-_NEEDS_NOTHING |= {"watch"}
+_NEEDS_NOTHING |= {"testing", "watch"}
 
 # What a star import gives: it would fail at the first name that can't be loaded.
 _ANY = _HOMES if lazy.installed("tensorflow", "keras") else _NEEDS_NOTHING

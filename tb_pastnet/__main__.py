@@ -1,4 +1,4 @@
-"""`pastnet`, or `python -m tb_pastnet`: checks, reports and exports logs."""
+"""`pastnet`, or `python -m tb_pastnet`: checks, reports and exports logs, and shows a demo."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tb_pastnet.errors import PastNetError
 WHOLE, FOUND, UNUSABLE, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 """Exit codes: success, something was found, the command failed, Ctrl-C, a pipe that was closed."""
 
-COMMANDS = ("check", "report", "verify", "export")
+COMMANDS = ("check", "report", "verify", "export", "demo")
 
 FAILURES = (
     "violations",
@@ -50,9 +50,10 @@ def main(arguments: Sequence[str], out: TextIO, error: TextIO) -> int:
         # A terminal without a character shows its number.
         out.reconfigure(errors="backslashreplace")
     try:
-        from tb_pastnet.reader.local_log import LocalLog  # as in `_run_command`
+        if options.command != "demo":  # it makes its own
+            from tb_pastnet.reader.local_log import LocalLog  # as in `_run_command`
 
-        options.logdir = LocalLog(options.logdir)
+            options.logdir = LocalLog(options.logdir)
         code = _run_command(options, out, error)
         out.flush()
     except PastNetError as problem:
@@ -85,7 +86,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The options; for an unknown command or option the error suggests the most similar one."""
     parser = argparse.ArgumentParser(
         prog="pastnet",
-        description="Check, report and export logs of tb_pastnet, without TensorFlow.",
+        description="Check, report and export logs of tb_pastnet, without TensorFlow; show a demo.",
         epilog="`pastnet COMMAND --help` lists the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"tb-pastnet {__version__}")
@@ -96,6 +97,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     _add_report(commands)
     _add_verify(commands)
     _add_export(commands)
+    _add_demo(commands)
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         near = get_close_matches(arguments[0], COMMANDS, 1)
         mend = f"Did you mean {near[0]}?" if near else "See pastnet --help."
@@ -200,6 +202,19 @@ def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _add_runs(export)
 
 
+def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="train a small network, and show it in TensorBoard",
+        description="Trains three small runs in NumPy (a plain one, one that freezes and prunes, "
+        "one with a leak), and shows them in TensorBoard while they grow. Ctrl-C ends it.",
+        epilog="Exit codes: 0 success or Ctrl-C, 2 the command failed.",
+    )
+    demo.add_argument("--logdir", metavar="LOGDIR", help="where to train; default: a new directory")
+    demo.add_argument("--port", type=int, help="of TensorBoard; default: 6006 or the next free one")
+    demo.add_argument("--once", action="store_true", help="only train, without TensorBoard")
+
+
 def _check_export(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """Ends with an error if an option has no effect, and sets the default of `--tables`."""
     if options.format == "html" and (options.tables or options.layer):
@@ -263,6 +278,10 @@ def _run_command(options: argparse.Namespace, out: TextIO, error: TextIO) -> int
         from tb_pastnet.cli.verify import verify
 
         return verify(options, out)
+    if options.command == "demo":
+        from tb_pastnet.cli.demo import demo
+
+        return demo(options, out)
     if options.format == "html":
         from tb_pastnet.cli.html_file import export_html
 

@@ -6,7 +6,8 @@ index i then belongs to channel i modulo the units. It may also hold, within eac
 heads or groups (`parted`): each of them is then a channel. The tests perturb every index of real
 layers and check that just the channel named here changes.
 
-Layers that are not in the table fall back to the last axis and are marked unverified.
+Layers that are not in the table fall back to the last axis, in torch to the first one that has
+several indices, and are marked unverified.
 """
 
 from __future__ import annotations
@@ -179,13 +180,15 @@ def channel_axis(
     layer_name: str = "",
     equation: str | None = None,
     parts: int = 1,
+    outputs_first: bool = False,
 ) -> ChannelAxis:
     """Looks up the channel axis of a layer's variable, known by its own name, such as "kernel".
 
     `layer_types` are names of the layer's class and its bases, most derived first. Only classes of
     Keras itself go by their bare name; others should carry their module's. `parent_types` are those
     of the layer that this one is a part of, `layer_name` its name there, such as "query": attention
-    uses them. The equation is that of an EinsumDense; `parts` are heads or groups.
+    uses them. The equation is that of an EinsumDense; `parts` are heads or groups. With
+    `outputs_first` an unknown layer numbers its outputs as torch's functions do.
 
     The axis is `verified` only if the class itself is in the table: a derived class may work
     differently.
@@ -203,7 +206,39 @@ def channel_axis(
                 return _build(rule, size, parts, verified=kind == kinds[0])
     if equation is not None and layer_types and layer_types[0] == "EinsumDense":
         return _einsum(equation, variable_name, size)
-    return _build(_LAST, size, verified=False)
+    first = next((axis for axis, count in enumerate(size) if count > 1), 0)
+    return _build(_Rule((first,)) if outputs_first else _LAST, size, verified=False)
+
+
+def experts_axis(
+    shape: Sequence[int], experts: int, *, transposed: bool, verified: bool
+) -> ChannelAxis | None:
+    """The channels of fused experts, each output of each expert; None if the shape isn't theirs.
+
+    Weights are (experts, outputs, inputs), or `transposed` (experts, inputs, outputs), and biases
+    (experts, outputs). `verified` is as for `channel_axis`.
+
+    Example:
+        >>> axis = experts_axis((8, 6, 4), 8, transposed=False, verified=True)
+        >>> axis.channels, axis.elements, axis.text
+        (48, 4, '(0, 1)')
+    """
+    size = tuple(int(n) for n in shape)
+    if len(size) not in (2, 3) or size[0] != experts:
+        return None
+    output = 2 if transposed and len(size) == 3 else 1
+    return ChannelAxis(size, (0, output), _text((0, output)), verified)
+
+
+def experts_in(layer_type: str, variable: Any) -> int:
+    """How many experts a variable's channels belong to, as many to each; 0 for none.
+
+    A router has a channel for each. `variable` has the variable's `shape` and its `axis` in words.
+    """
+    if layer_type.endswith("Experts") and variable.axis in ("(0, 1)", "(0, 2)"):
+        return int(variable.shape[0])
+    routes = layer_type.endswith(("Router", "Gate")) and variable.axis == "0"
+    return int(variable.shape[0]) if routes and len(variable.shape) == 2 else 0
 
 
 def explicit_axis(axis: int | tuple[int, ...], shape: Sequence[int], name: str) -> ChannelAxis:

@@ -269,6 +269,7 @@ class Lasting(NamedTuple):
     first: int  # the step of the first record at which any channel was in it
     first_channels: int  # how many were in it there
     channel: int  # the first of them
+    experts: tuple[int, ...] = ()  # of fused ones, whose channels these are, all of each
 
 
 def lasting(flags: Flags, steps: Integers) -> Lasting | None:
@@ -277,7 +278,7 @@ def lasting(flags: Flags, steps: Integers) -> Lasting | None:
     Example:
         >>> flags = np.array([[0, 0, 0], [0, 1, 0], [1, 1, 0]], bool)
         >>> lasting(flags, np.array([10, 20, 30]))
-        Lasting(channels=2, since=30, records=1, first=20, first_channels=1, channel=1)
+        Lasting(channels=2, since=30, records=1, first=20, first_channels=1, channel=1, experts=())
     """
     return lasting_each(flags, steps, np.array([0, flags.shape[1]]))[0]
 

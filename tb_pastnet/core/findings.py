@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tb_pastnet.core.channel_states import Lasting
-from tb_pastnet.core.counted import counted, named
+from tb_pastnet.core.counted import counted, named, stretches
 from tb_pastnet.core.expected import Outcome
 from tb_pastnet.core.finding_kinds import (
     KINDS,
@@ -254,7 +254,7 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     since = max(own.since for _, _, own in group)
     channels, state = sum(own.channels for _, _, own in group), _STATES[kind]
     if first.own.first == since:
-        who = names if channels == of else f"{channels:,} of {counted(of, 'channel')} of {names}"
+        who = _who(group, of, "channel", names)
         return f"{who}: {state} since step {since:,}"
     which = _where([first.layer.id], [first.run.name], several)
     if len(group) == 1:
@@ -267,12 +267,23 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     )
 
 
+def _who(group: Sequence[_Standing], of: int, noun: str, names: str) -> str:
+    """All of some layers, their experts by number, or so many of their channels."""
+    channels = sum(own.channels for _, _, own in group)
+    if channels == of:
+        return names
+    (experts, *others) = dict.fromkeys(own.experts for _, _, own in group)
+    if experts and not others:
+        return f"{'expert' if len(experts) == 1 else 'experts'} {stretches(experts)} of {names}"
+    return f"{channels:,} of {counted(of, noun)} of {names}"
+
+
 def _unchanged_text(
     kind: str, cause: str | None, group: Sequence[_Standing], of: int, several: bool
 ) -> str:
-    channels, names = sum(own.channels for _, _, own in group), _where_of(group, several)
+    names = _where_of(group, several)
     noun = "row" if kind == "rows" else "channel"
-    who = names if channels == of else f"{channels:,} of {counted(of, noun)} of {names}"
+    who = _who(group, of, noun, names)
     # No more is known: between records, a weight may change and come back.
     fewest, most = (pick(own.records for _, _, own in group) for pick in (min, max))
     if all(own.since == layer.first_step for _, layer, own in group):

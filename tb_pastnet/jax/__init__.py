@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING
 from tb_pastnet import lazy
 
 if TYPE_CHECKING:
+    from tb_pastnet.jax.preflight_steps import preflight as preflight
     from tb_pastnet.jax.recorder import Recorder as Recorder
 
-_HOMES = {"Recorder": "tb_pastnet.jax.recorder"}
+_HOMES = {
+    "Recorder": "tb_pastnet.jax.recorder",
+    "preflight": "tb_pastnet.jax.preflight_steps",
+}
 
 __all__ = list(_HOMES)
 

@@ -24,8 +24,9 @@ from tb_pastnet.record.weight import Network, Weight
 
 AxisOverrides = Mapping[str, int | tuple[int, ...]]
 
-_STATISTICS = ("BatchStat", "StateIndex")
-"""The statistics of Flax's BatchNorm, and Equinox's initial values of state kept elsewhere."""
+_STATISTICS = ("BatchStat", "StateIndex", "RngKey", "RngCount")
+"""The statistics of Flax's BatchNorm, Equinox's initial values of state kept elsewhere, and the
+random state of Flax's layers."""
 
 _Row = tuple[str, str]
 
@@ -104,10 +105,10 @@ class LeafWeight(ArrayWeight):
             leaf.name,
             shape,
             leaf.value.dtype.name,
-            _axis(leaf) if axis is None else explicit_axis(axis, shape, leaf.name),
+            axis_of(leaf) if axis is None else explicit_axis(axis, shape, leaf.name),
             partial(tree.read, leaf.number),
             kind=_kinds(leaf)[0].rpartition(".")[2],
-            statistic=_is_statistic(leaf),
+            statistic=is_statistic(leaf),
             follows=follows,
         )
         self._tree, self.number = tree, leaf.number
@@ -156,7 +157,8 @@ def network_of(
     )
 
 
-def _is_statistic(leaf: Leaf) -> bool:
+def is_statistic(leaf: Leaf) -> bool:
+    """Whether a layer writes it, such as a mean, or draws random numbers from it."""
     kinds = {type(node).__name__ for node in (*leaf.nodes, leaf.box)}
     return not kinds.isdisjoint(_STATISTICS) or leaf.name.startswith("batch_stats/")
 
@@ -173,7 +175,7 @@ def _unusable(value: Any) -> str | None:
     return None if here else "parts of it are in other processes"
 
 
-def _axis(leaf: Leaf) -> ChannelAxis:
+def axis_of(leaf: Leaf) -> ChannelAxis:
     """The channel axis of a leaf: verified if its layer's class is in the table."""
     shape = tuple(leaf.value.shape)
     kind, parent = _kinds(leaf)

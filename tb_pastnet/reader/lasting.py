@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tb_pastnet.core import channel_states
+from tb_pastnet.core.axes import experts_in
 from tb_pastnet.core.channel_states import Lasting, lasting_each
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader.arrays import Flags, Integers
@@ -34,10 +35,13 @@ def lasting_of(
     """
     each: list[dict[str, Lasting]] = [{} for _ in variables]
 
+    experts = [experts_in(types.get(each.layer, ""), each) for each in variables]
+
     def add(kind: str, flags: Flags) -> None:
-        for own, lasting in zip(each, lasting_each(flags, records.steps, edges), strict=True):
+        for number, lasting in enumerate(lasting_each(flags, records.steps, edges)):
             if lasting is not None:
-                own[kind] = lasting
+                now = flags[-1, edges[number] : edges[number + 1]]
+                each[number][kind] = lasting._replace(experts=_whole(now, experts[number]))
 
     plain = state & np.uint8(channel_states.STATE)
     for code in (channel_states.NONFINITE, channel_states.FROZEN, channel_states.PRUNED):
@@ -59,6 +63,16 @@ def lasting_of(
     for kind, flags in unchanged.items():
         add(kind, flags & np.repeat(trained, np.diff(edges)))
     return each
+
+
+def _whole(flags: Flags, experts: int) -> tuple[int, ...]:
+    """The experts whose channels are flagged, if that is all or none of each; at most some."""
+    if not experts or len(flags) % experts:
+        return ()
+    parts = flags.reshape(experts, -1)
+    chosen = np.flatnonzero(parts.all(axis=1))
+    alone = np.array_equal(parts.any(axis=1), parts.all(axis=1)) and 0 < len(chosen) < experts
+    return tuple(chosen.tolist()) if alone else ()
 
 
 def add_moving(

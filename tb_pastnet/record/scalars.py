@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,8 @@ from tb_pastnet.record.weight import Network, Weight
 LogFunction = Callable[[dict[str, float], int], object]
 """A function that gets the numbers of a record, by name, and its step."""
 
+_STEP = "pastnet/step"
+
 _STATES = channel_states.NAMES[1:]
 
 
@@ -32,7 +35,7 @@ class Scalars:
     """
 
     def __init__(self, log: LogFunction, network: Network[Weight], failures: Failures) -> None:
-        self._log = log
+        self._log = _WandbLog(log) if _is_wandb(log) else log
         self._failures = failures
         spans = {span.variable: span for span in spans_of(network.weights)}
         mains = [spans[layer.main] for layer in network.layers]
@@ -76,6 +79,40 @@ class Scalars:
     def _by_layer(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         sums: npt.NDArray[np.float64] = np.add.reduceat(values, self._starts, dtype=np.float64)
         return sums
+
+
+class _WandbLog:
+    """Logs to W&B so that no call is behind its step.
+
+    W&B drops such a call. A loop that itself logs twice a step is far ahead of training's step. Our
+    numbers join the row at W&B's step then; charts have training's step as their x-axis.
+    """
+
+    def __init__(self, log: LogFunction) -> None:
+        self._log = log
+        self._run: Any = None
+        self._latest = -1
+
+    def __call__(self, numbers: dict[str, float], step: int) -> None:
+        # `wandb.log` may have been taken before `wandb.init`.
+        run = getattr(self._log, "__self__", None) or getattr(sys.modules.get("wandb"), "run", None)
+        if run is None:
+            self._log(numbers, step)  # W&B raises its own error
+            return
+        if run is not self._run:
+            self._run, self._latest = run, -1
+            run.define_metric(_STEP, hidden=True)
+            run.define_metric("pastnet/*", step_metric=_STEP)
+        begun = int(run.step)
+        # The row at that step may still have our former numbers: the same names would replace them.
+        row = max(step, begun + (begun == self._latest))
+        run.log({**numbers, _STEP: step}, step=row)
+        self._latest = row
+
+
+def _is_wandb(log: Any) -> bool:
+    """Whether it is `wandb.log`, or the `log` of a run."""
+    return str(getattr(log, "__module__", "")).partition(".")[0] == "wandb"
 
 
 def check(log: object) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tb_pastnet.torch import summary as summary
     from tb_pastnet.torch.hugging_face_callback import HuggingFaceCallback as HuggingFaceCallback
     from tb_pastnet.torch.lightning_callback import LightningCallback as LightningCallback
+    from tb_pastnet.torch.preflight_steps import preflight as preflight
     from tb_pastnet.torch.recorder import Recorder as Recorder
     from tb_pastnet.torch.watching import watch as watch
 
@@ -25,12 +26,13 @@ _HOMES = {
     "HuggingFaceCallback": "tb_pastnet.torch.hugging_face_callback",
     "LightningCallback": "tb_pastnet.torch.lightning_callback",
     "Recorder": "tb_pastnet.torch.recorder",
+    "preflight": "tb_pastnet.torch.preflight_steps",
     "summary": "tb_pastnet.torch.summary",
     "watch": "tb_pastnet.torch.watching",
 }
 
 # What a star import gives: it would fail at the first name that can't be loaded.
-__all__ = ["Recorder", "summary", "watch"]
+__all__ = ["Recorder", "preflight", "summary", "watch"]
 if lazy.installed("transformers"):
     __all__ += ["HuggingFaceCallback"]
 if lazy.installed("lightning") or lazy.installed("pytorch_lightning"):

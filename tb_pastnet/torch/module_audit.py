@@ -65,7 +65,9 @@ class ModuleAudit(ArrayAudit):
         self._parameters: list[torch.Tensor] = []
         self._flags: list[bool] = []
         self._by_id: dict[int, bool] = {}
-        self._statistics = {each.layer: each.entry.owner for each in weights if each.statistic}
+        self._statistics = [each for each in weights if each.statistic]
+        # Their bits when their layer was seen frozen, by name.
+        self._references: dict[str, bytes] = {}
         self._failures = failures
 
     def held(self, weight: Any) -> HeldArray:
@@ -74,13 +76,22 @@ class ModuleAudit(ArrayAudit):
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`."""
-        moving = [repr(layer) for layer, owner in self._statistics.items() if _is_frozen(owner)]
+        moving = dict.fromkeys(repr(each.layer) for each in self._statistics if self._moves(each))
         if moving:
             self._failures.add(
-                f"{MOVING_STATISTICS}, e.g. {', '.join(moving[:3])}: call eval() on these layers "
-                "to stop that"
+                f"{MOVING_STATISTICS}, e.g. {', '.join([*moving][:3])}: call eval() on these "
+                "layers to stop that"
             )
         return super().moved(held)
+
+    def _moves(self, weight: TorchWeight) -> bool:
+        """Whether a statistic of a frozen layer isn't what it was when that was first seen."""
+        stored = weight.entry.stored
+        if not is_frozen(weight.entry.owner) or not has_memory(local_of(stored)):
+            self._references.pop(weight.name, None)
+            return False
+        bits = array_of(stored).tobytes()
+        return self._references.setdefault(weight.name, bits) != bits
 
     def quick_key(self) -> tuple[bool, ...]:
         """See `AuditSource`."""
@@ -110,7 +121,7 @@ class ModuleAudit(ArrayAudit):
         return False
 
 
-def _is_frozen(layer: torch.nn.Module) -> bool:
+def is_frozen(layer: torch.nn.Module) -> bool:
     """Whether a layer in training has weights, none of which needs a gradient."""
     flags = [parameter.requires_grad for parameter in layer.parameters(recurse=False)]
     return layer.training and bool(flags) and not any(flags)

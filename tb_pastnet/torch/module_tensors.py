@@ -1,12 +1,12 @@
 """The tensors of a module, in forward order, under names that no wrapper changes.
 
 A wrapped and a plain network have the same names: the wrappers of DistributedDataParallel,
-`torch.compile` and activation checkpoints are left out of paths.
+`torch.compile`, activation checkpoints and PEFT are left out of paths.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -23,6 +23,9 @@ _WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")
 PLAIN = (nn.Parameter, torch.Tensor)
 """Classes of tensors that are what they seem."""
 _OF_MODULES = frozenset(vars(nn.Module()))
+_OF_PEFT = ("base_model", "model", "base_layer")
+"""What PEFT's classes call the network, or the layer, that they wrap."""
+_SAVED = "modules_to_save"
 _PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 _MADE = ("torch.nn.utils.parametrize", "torch.distributed")
 """Modules of torch that change a module's class to a derived one."""
@@ -159,7 +162,12 @@ def tensors_of(module: nn.Module) -> list[ModuleTensor]:
             unique[key] = replace(first, around=around, paths=paths)
     entries = list(unique.values())
     _refuse(module, entries)
-    return entries
+    # Without wrappers two may have one path: these keep theirs.
+    times = Counter(entry.name for entry in entries)
+    return [
+        replace(entry, paths=entry.paths[::-1]) if times[entry.name] > 1 else entry
+        for entry in entries
+    ]
 
 
 def reshard(module: nn.Module) -> None:
@@ -192,13 +200,34 @@ def _walk(
     for key, statistic, computed in _keys(module):
         paths = dict.fromkeys((_below(path, key), _below(full, key)))
         yield ModuleTensor(module, key, path, around, tuple(paths), parent, statistic, computed)
-    for name, child in module._modules.items():
+    for name, child in _children(module):
         if child is not None:
-            wraps = name in _WRAPPED or (name == "module" and isinstance(module, _PARALLEL))
+            wraps = _wraps(module, name)
             inside = wraps or isinstance(child, ParametrizationList)
             below = path if wraps else _below(path, name)
             outer = parent if inside else module
             yield from _walk(child, below, _below(full, name), around, outer)
+
+
+def _wraps(module: nn.Module, name: str) -> bool:
+    """Whether a module only wraps its child of some name."""
+    if name in _WRAPPED or (name == "module" and isinstance(module, _PARALLEL)):
+        return True
+    return _is_peft(module) and (name in _OF_PEFT or name.startswith(_SAVED))
+
+
+def _children(module: nn.Module) -> Iterator[tuple[str, nn.Module | None]]:
+    """The modules in one, by name; the copy that PEFT trains of a module is that one's only."""
+    for name, child in module._modules.items():
+        if name == _SAVED and _is_peft(module) and child is not None and len(child._modules) == 1:
+            ((adapter, copied),) = child._modules.items()
+            yield f"{name}/{adapter}", copied
+        else:
+            yield name, child
+
+
+def _is_peft(module: nn.Module) -> bool:
+    return type(module).__module__.startswith("peft.")
 
 
 def _keys(module: nn.Module) -> Iterator[tuple[str, bool, bool]]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tb_pastnet.core.axes import ChannelAxis, channel_axis, explicit_axis
+from tb_pastnet.core.axes import ChannelAxis, channel_axis, experts_axis, explicit_axis
 from tb_pastnet.core.follow_pairs import Follows, follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.core.subject import TORCH, check_subject
@@ -130,6 +130,11 @@ class Homes:
         ]
 
 
+def weights_of(module: nn.Module) -> list[TorchWeight]:
+    """All parameters and floating buffers of a module, including those that can't be recorded."""
+    return [TorchWeight(entry, None, follows=False) for entry in tensors_of(module)]
+
+
 def array_of(tensor: torch.Tensor) -> Array:
     """See `values_in`; raises InvalidArgument if the memory of the tensor was freed."""
     check_memory(local_of(tensor))
@@ -209,6 +214,13 @@ def network_of(
 
 def _axis(entry: ModuleTensor, shape: tuple[int, ...]) -> ChannelAxis:
     owner, key = entry.part_of
+    if kinds_of(owner)[0].endswith("Experts"):
+        transposed, count = getattr(owner, "is_transposed", None), getattr(owner, "num_experts", 0)
+        fused = experts_axis(
+            shape, count, transposed=bool(transposed), verified=transposed is not None
+        )
+        if fused is not None:
+            return fused
     heads = getattr(entry.parent, "num_heads", 1)
     return channel_axis(
         kinds_of(owner),
@@ -217,6 +229,7 @@ def _axis(entry: ModuleTensor, shape: tuple[int, ...]) -> ChannelAxis:
         parent_types=kinds_of(entry.parent),
         layer_name=entry.layer.rpartition("/")[2],
         parts=getattr(owner, "groups", getattr(owner, "num_heads", heads)),
+        outputs_first=True,
     )
 
 

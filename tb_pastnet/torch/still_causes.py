@@ -12,7 +12,7 @@ from tb_pastnet.core.standing import UNKNOWN
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight
-from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, rate_of
+from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, parameters_of, rate_of
 from tb_pastnet.torch.update_watch import SeenUpdates, UpdateWatch
 
 _SHORT = torch.float16, torch.bfloat16
@@ -35,6 +35,20 @@ class StillCauses:
 
         self._watch = UpdateWatch(now)
         self._counts: dict[str, int] = {}
+
+    def look_at_all(self) -> None:
+        """Has all updates looked at, until `find` is called."""
+        self._steps.listen(before=self._meet)
+        self._steps.look_from(self._watch, 0)
+
+    def _meet(self, optimizer: Optimizer) -> None:
+        own = set(map(id, parameters_of(optimizer)))
+        weights = enumerate(self._weights)
+        self._watch.meet(
+            (optimizer, number, weight)
+            for number, weight in weights
+            if not weight.entry.computed and id(weight.entry.stored) in own
+        )
 
     def find(self, still: Sequence[int], slow: Sequence[int], skip: int) -> dict[int, str]:
         """See `Source.why_still`."""
@@ -85,7 +99,7 @@ class StillCauses:
         if member is None:
             return "no_optimizer"
         if member[2].count == self._counts.get(weight.name):
-            return "skipped" if _overflows(weight.entry.stored) else UNKNOWN
+            return "skipped" if overflows(weight.entry.stored) else UNKNOWN
         if self._rate(member) == 0:
             return "group_rate" if self._any_rate() else "rate"
         return self._cause_by_look(weight, member, self._watch.of(number))
@@ -133,7 +147,8 @@ def _rounded(weight: TorchWeight, member: _Member, seen: SeenUpdates) -> bool:
     return ours and short and int(seen.sampled) > 0 and 2 * int(seen.moved) < int(seen.sampled)
 
 
-def _overflows(parameter: Any) -> bool:
+def overflows(parameter: Any) -> bool:
+    """Whether its gradient isn't finite."""
     gradient = parameter.grad
     if gradient is None or gradient.is_sparse:
         return False

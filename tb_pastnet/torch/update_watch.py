@@ -68,6 +68,14 @@ class UpdateWatch:
             self._members.setdefault(id(optimizer), []).append((number, weight.entry.stored))
             self._updates[number] = SeenUpdates()
 
+    def meet(self, members: Iterable[tuple[Optimizer, int, TorchWeight]]) -> None:
+        """Follows weights of an optimizer, which is about to make a step, from now on as well."""
+        own = [(optimizer, number, weight.entry.stored) for optimizer, number, weight in members]
+        if own and id(own[0][0]) not in self._members:
+            self._members[id(own[0][0])] = [(number, stored) for _, number, stored in own]
+            for _, number, _ in own:
+                self._updates.setdefault(number, SeenUpdates())
+
     def of(self, number: int) -> SeenUpdates:
         """The updates of a weight since `follow`; none if it wasn't among its weights."""
         return self._updates.get(number, SeenUpdates())

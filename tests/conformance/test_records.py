@@ -57,9 +57,7 @@ def test_what_was_recorded_is_said_once_at_the_end(begin: Any, capsys: Any) -> N
     assert "records=2, last_step=2" in repr(room.recorder)
     room.close()
     room.recorder.close()
-    assert (
-        capsys.readouterr().err.count("PastNet: 2 records; nothing was ") == 1
-    )
+    assert capsys.readouterr().err.count("PastNet: 2 records; nothing was ") == 1
 
 
 def test_hyperparameters_are_in_the_log(begin: Any) -> None:

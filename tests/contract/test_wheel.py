@@ -105,6 +105,13 @@ def test_its_command_runs(bare):
     assert run(python, "-I", "-m", "tb_pastnet", "--version").endswith(__version__)
 
 
+def test_its_demo_needs_nothing_else(bare, tmp_path):
+    python, _ = bare
+    run(python.parent / "pastnet", "demo", "--once", "--logdir", tmp_path)
+    report = run(python.parent / "pastnet", "report", tmp_path)
+    assert report.count("Likely cause: weight decay") > 1
+
+
 def test_tensorboard_finds_the_tab_and_gets_all_of_its_scripts(bare):
     python, _ = bare
     scripts = len(list(STATIC.glob("*.js")))

@@ -1,4 +1,4 @@
-"""The tables of docs/reference/leaks.md, made of the recipes: `python -m tests.leaks.table` writes them."""
+"""The tables of docs/how_to/leaks.md, made of the recipes: `python -m tests.leaks.table` writes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.leaks import jax_recipes, still_recipes, torch_flags, torch_masks, torch_trainers
 from tests.leaks.recipe import Recipe
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "leaks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "leaks.md"
 BEGIN, END = "<!-- Made of the recipes: python -m tests.leaks.table -->\n", "<!-- end -->\n"
 TABLES: dict[str, Sequence[Recipe]] = {
     "PyTorch, by `requires_grad_(False)`": torch_flags.RECIPES,

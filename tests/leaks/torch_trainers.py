@@ -100,7 +100,7 @@ def _unfrozen_early(watch: Watch) -> None:
     _fit(watch, finetuning, LINEAR, masks=masks, epochs=2)
 
 
-BASE = {"base_model/model/0/base_layer/weight": None}
+BASE = {"0/weight": None}
 
 
 def _adapted(dtype: torch.dtype, *, merged: bool) -> Any:

@@ -10,8 +10,12 @@ import pytest
 
 from tools.steps import ROOT
 
-ROOMS = ("tb_pastnet", *(f"tb_pastnet.{room}" for room in ("torch", "jax", "numpy", "v1")))
+ROOMS = (
+    "tb_pastnet",
+    *(f"tb_pastnet.{room}" for room in ("torch", "jax", "numpy", "testing", "v1")),
+)
 ERRORS, LOG = "tb_pastnet.errors", "tb_pastnet.reader.log"
+PREFLIGHT = "tb_pastnet.record.preflight"
 OF_A_LOG = {
     "Log": LOG,
     "Run": LOG,
@@ -35,6 +39,7 @@ def homes():
     """By the full name of what users reach, but modules, the module that has it."""
     found = {f"{ERRORS}.{name}": ERRORS for name in importlib.import_module(ERRORS).__all__}
     found |= {f"{LOG}.{name}": home for name, home in OF_A_LOG.items()}
+    found[f"{PREFLIGHT}.Preflight"] = PREFLIGHT
     for room in ROOMS:
         for name, home in importlib.import_module(room)._HOMES.items():
             if name == "summary":

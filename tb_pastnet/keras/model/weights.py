@@ -120,7 +120,7 @@ def network_of(
     axes = named.keyed(channel_axes, "channel_axis")
     return Network.of(
         [
-            weight(name, entry, _axis(name, entry, axes.get(name)), follows=name in moved)
+            weight(name, entry, axis_of(name, entry, axes.get(name)), follows=name in moved)
             for name, entry in usable.items()
         ],
         variables,
@@ -132,12 +132,12 @@ def network_of(
 
 def names_in(found: Mapping[str, Found]) -> Names:
     """Looks up found variables by a user's names."""
-    return Names(
-        {
-            name: Called(_shape(entry.variable), entry.paths, _handles(entry))
-            for name, entry in found.items()
-        }
-    )
+    return Names({name: called(entry) for name, entry in found.items()})
+
+
+def called(entry: Found) -> Called:
+    """What a user may call a found variable."""
+    return Called(_shape(entry.variable), entry.paths, _handles(entry))
 
 
 def _handles(entry: Found) -> tuple[object, ...]:
@@ -166,7 +166,8 @@ def _dtype(variable: Variable) -> str:
     return str(getattr(variable.dtype, "name", variable.dtype))
 
 
-def _axis(name: str, entry: Found, override: int | tuple[int, ...] | None) -> ChannelAxis:
+def axis_of(name: str, entry: Found, override: int | tuple[int, ...] | None = None) -> ChannelAxis:
+    """How a found variable splits into channels, if the user doesn't say it."""
     shape = _shape(entry.variable)
     if override is not None:
         return explicit_axis(override, shape, name)

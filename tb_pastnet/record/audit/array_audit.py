@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -66,6 +66,22 @@ class HeldArray(Held):
         """See `Held`."""
         value, expected, _ = self.compared()
         return expected.reshape(-1)[positions], value.reshape(-1)[positions]
+
+
+class HeldSince(HeldArray):
+    """A weight that is held whole, at values that its owner keeps."""
+
+    flagged = True
+
+    def __init__(self, weight: Weight, values: Callable[[], Array]) -> None:
+        self.name, self.axis, self.weight, self.masks = weight.name, weight.axis, weight, None
+        self._held = np.broadcast_to(_EVERY, weight.shape)
+        self._values = values
+
+    def compared(self) -> Comparison:
+        """See `Held`."""
+        value = self.weight.read()
+        return Comparison(value, self._values().astype(value.dtype, copy=False), None)
 
 
 class ArrayAudit(AuditSource):

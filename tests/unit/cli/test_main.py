@@ -57,7 +57,7 @@ def test_a_misspelt_command_is_answered_with_the_nearest(wrong, mend, capsys):
     with pytest.raises(SystemExit, match=r"^2$"):
         main([wrong, "runs"], None, None)  # type: ignore[arg-type]
     said = capsys.readouterr().err
-    assert "expected one of check, report, verify, export, got no such command" in said
+    assert "expected one of check, report, verify, export, demo, got no such command" in said
     assert said.endswith(f"{mend}\n")
     assert "\x1b" not in said
 

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from demo import NAMES, __main__, serve
+from demo import NAMES, __main__
+from tb_pastnet.cli import board
 
 
 def test_a_foreign_directory_that_holds_a_run_is_left_alone(tmp_path, capsys):
@@ -39,28 +40,28 @@ def test_the_demos_own_directory_is_emptied_of_its_runs_only(tmp_path, monkeypat
 def test_a_taken_port_is_passed_over():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert serve.free_port(port) != port
+        assert board.free_port(port) != port
         with pytest.raises(OSError, match="Could not find a free port: expected one from"):
-            serve.free_port(port, tries=1)
+            board.free_port(port, tries=1)
 
 
 def test_waiting_ends_with_the_server_or_with_what_is_awaited():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as server:
         answers = iter([False, True])
-        assert serve.wait(lambda: next(answers), server)
-        assert not serve.wait(lambda: False, server, 0.0)
+        assert board.wait(lambda: next(answers), server)
+        assert not board.wait(lambda: False, server, 0.0)
         server.communicate(b"\n")
-        assert not serve.wait(lambda: True, server)
+        assert not board.wait(lambda: True, server)
 
 
 def test_a_server_that_does_not_answer():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-    assert serve.answer(f"http://localhost:{port}/") is None
+    assert board.answer(f"http://localhost:{port}/") is None
 
 
 @pytest.mark.parametrize(("records", "expected"), [([], False), ([1, 0], False), ([0, 2], True)])
 def test_a_run_with_two_records_is_a_picture(records, expected):
     index = json.dumps({"runs": [{"records": count} for count in records]}).encode()
-    assert serve.has_picture(index) is expected
-    assert not serve.has_picture(None)
+    assert board.has_picture(index) is expected
+    assert not board.has_picture(None)

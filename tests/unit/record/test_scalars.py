@@ -114,6 +114,55 @@ def test_a_function_that_fails_hurts_nothing(tmp_path):
     assert len(run.steps) == 3
 
 
+class FakeRun:
+    """W&B's rules of rows: a call with a smaller step is lost, one without a step ends the row."""
+
+    def __init__(self):
+        self.rows, self.step, self.charts = [{}], 0, []
+
+    def define_metric(self, *given, **options):
+        self.charts.append((given, options))
+
+    def log(self, data, step=None):
+        if step is not None and step < self.step:
+            return
+        if step is not None and step > self.step:
+            self._next(step)
+        self.rows[-1].update(data)
+        if step is None:
+            self._next(self.step + 1)
+
+    def _next(self, step):
+        self.rows.append({})
+        self.step = step
+
+
+FakeRun.log.__module__ = "wandb.sdk.wandb_run"
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("steps", [False, True])
+@pytest.mark.parametrize("calls", [0, 1, 2, 5])
+def test_wandb_loses_nothing_however_often_a_loop_logs(tmp_path, calls, steps, every):
+    run, kernel = FakeRun(), np.ones((2, 4), "f4")
+    run.log({"before": 1})
+    weights = [ArrayWeight("a/kernel", kernel)]
+    with recording(tmp_path, weights, run.log, every=every) as recorder:
+        for step in range(2, 20):
+            kernel *= 1.01
+            for number in range(calls):
+                run.log({f"own{number}": step}, step if steps else None)
+            recorder.record(step)
+        assert not recorder.notes.counts()
+    own = [row["pastnet/step"] for row in run.rows if "pastnet/step" in row]
+    (recorded,) = pastnet.read(tmp_path).runs.values()
+    assert own == recorded.steps.tolist()
+    assert sum("pastnet/delta" in row for row in run.rows) == len(own)
+    for number in range(calls):
+        assert [row[f"own{number}"] for row in run.rows if f"own{number}" in row] == [*range(2, 20)]
+    assert (("pastnet/*",), {"step_metric": "pastnet/step"}) in run.charts
+
+
 def test_what_cant_be_called_is_refused(tmp_path):
     with pytest.raises(InvalidArgument, match=r"expected a function, got 'wandb'"):
         recording(tmp_path, [ArrayWeight("a/kernel", np.ones((2, 4), "f4"))], "wandb")

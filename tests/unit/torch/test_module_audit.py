@@ -291,12 +291,17 @@ def test_statistics_that_move_in_a_frozen_layer_are_said():
     assert failures.counts() == {}
     module.requires_grad_(False)
     audit.check(2)
+    audit.check(3)
+    assert failures.counts() == {}  # nothing called it
+    module["norm"](torch.ones(3, 2))
+    module["plain"](torch.ones(3, 2))
+    audit.check(4)
     (text,) = failures.counts()
     assert text.startswith(
         "Statistics of frozen layers still follow their inputs, e.g. 'norm': call"
     )
     module.eval()
-    audit.check(3)
+    audit.check(5)
     assert failures.counts() == {text: 1}
 
 

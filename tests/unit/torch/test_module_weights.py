@@ -119,7 +119,7 @@ def test_a_norm_over_several_axes_and_an_own_module_are_not_verified():
 
     axes = {weight.name: weight.axis for weight in network_of(Mix()).weights}
     assert [axis.verified for axis in axes.values()] == [False] * 3
-    assert axes["w"].channels == 4
+    assert axes["w"].channels == 3  # as functions of torch have outputs
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn", "float32", "float64"])

@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -34,14 +35,17 @@ def free_port(first: int = FIRST_PORT, tries: int = 100) -> int:
 
 
 class Board:
-    """A TensorBoard that runs beside the training. Nothing waits for it but `finish`."""
+    """A TensorBoard that runs during the training. Nothing waits for it but `finish`."""
 
     def __init__(self, logdir: Path, port: int | None, say: Callable[[str], None]) -> None:
         self.port = free_port() if port is None else port
         self._say = say
         command = [sys.executable, "-m", "tensorboard.main", f"--logdir={logdir}"]
         command += [f"--port={self.port}"]
-        self.server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  `end` closes it
+        self.server = subprocess.Popen(  # noqa: S603  our own arguments
+            command, stdout=subprocess.DEVNULL, stderr=self._errors
+        )
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
@@ -61,13 +65,17 @@ class Board:
         """Ends it."""
         self.server.terminate()
         self.server.wait()
+        self._thread.join()
+        self._errors.close()
 
     def _watch(self) -> None:
         """Says when the address answers, and when there is a first picture."""
         address = f"http://localhost:{self.port}"
         if not wait(lambda: answer(address) is not None, self.server, PATIENCE):
-            self._say(f"Could not start TensorBoard on port {self.port}; see its message above.")
             self.server.terminate()
+            self._errors.seek(0)
+            said = self._errors.read().decode(errors="replace").strip().splitlines()
+            self._say(f"Could not start TensorBoard on port {self.port}: {' '.join(said[-1:])}")
             return
         self._say(f"PastNet: {address}/#pastnet")
         if wait(lambda: has_picture(answer(f"{address}/data/plugin/pastnet/index")), self.server):
@@ -91,7 +99,7 @@ def wait(
 
 
 def answer(url: str) -> bytes | None:
-    """What a server of ours answers, None where it doesn't."""
+    """What our server answers; None if it doesn't."""
     try:
         with urllib.request.urlopen(url, timeout=5) as found:  # noqa: S310  our own http address
             body: bytes = found.read()
