@@ -2,11 +2,11 @@
 
 import sys
 
-LOWEST, BEYOND = (3, 10), (3, 14)
+LOWEST, BEYOND = (3, 10), (3, 15)
 
 if not LOWEST <= sys.version_info[:2] < BEYOND:
     sys.exit(
-        f"Could not start: expected Python 3.10 to 3.13, got {sys.version.split()[0]} "
+        f"Could not start: expected Python 3.10 to 3.14, got {sys.version.split()[0]} "
         f"({sys.executable}). Call dev.py with one of those, such as python3.11 dev.py."
     )
 

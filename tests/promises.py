@@ -134,7 +134,7 @@ PROMISES = (
     ),
     Promise(
         "versions",
-        "Python 3.10 to 3.13 × oldest and newest TensorFlow, TensorBoard, NumPy, werkzeug",
+        "Python 3.10 to 3.14 × oldest and newest TensorFlow, TensorBoard, NumPy, werkzeug",
         "green",
     ),
     Promise(

@@ -33,6 +33,11 @@ class Column(NamedTuple):
     werkzeug: str = ""
     more: tuple[str, ...] = ()
 
+    @property
+    def has_tensorflow(self) -> bool:
+        """Whether TensorFlow has wheels for its Python."""
+        return self.python != "3.14"
+
     def pins(self) -> list[str]:
         """The constraints that pip gets."""
         pinned = {
@@ -65,8 +70,21 @@ COLUMNS = (
     Column("2.19", "3.11", "2.19.1", "3.9.2", "2.19.0", "1.26.4", "2.3.8", _PKG_RESOURCES),
     Column("2.20", "3.13", "2.20.0", "3.10.0", "2.20.0", "2.1.3", "3.0.6", _PROTOBUF),
     Column("crossed", "3.10", "2.21.0", "", "2.16.2", "1.26.4", "", _PKG_RESOURCES),
+    Column("3.14", "3.14"),
     Column("newest", "3.13"),
 )
+
+WITHOUT_TENSORFLOW = (
+    "tests/contract/test_absent_parts.py",
+    "tests/contract/test_testing.py",
+    "tests/unit/core",
+    "tests/unit/format",
+    "tests/unit/jax",
+    "tests/unit/numpy",
+    "tests/unit/reader",
+    "tests/unit/torch",
+)
+"""Tests of the viewer, PyTorch, JAX and NumPy, where TensorFlow isn't there."""
 
 QUICK = (
     "tests/golden",

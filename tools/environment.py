@@ -203,7 +203,7 @@ def _is_stamped(venv: Path, wanted: str) -> bool:
     return kept.is_file() and kept.read_text("utf-8") == wanted
 
 
-def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
+def ensure_pinned(venv: Path, python: str, pins: Sequence[str], *, tensorflow: bool = True) -> Path:
     """Makes an environment of chosen versions unless it is there and fits pyproject.toml.
 
     Without what serves stores to tests: it doesn't go with old versions.
@@ -212,6 +212,7 @@ def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
         venv: Its folder.
         python: The Python that it is made with.
         pins: Versions that are held fast, as pip's constraints.
+        tensorflow: Whether it has TensorFlow; else PyTorch and JAX.
 
     Returns:
         The environment's Python.
@@ -220,6 +221,8 @@ def ensure_pinned(venv: Path, python: str, pins: Sequence[str]) -> Path:
         Failure: The environment can't be made, or the versions don't go together.
     """
     needs = with_tensorflow("demo", "test", "fast")
+    if not tensorflow:
+        needs = in_place("demo", "test", "fast", "dev-torch", "dev-jax")
     wanted = stamp(python, pins, needs)
     if _is_stamped(venv, wanted):
         return venv_python(venv)

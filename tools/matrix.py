@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tools import environment
-from tools.columns import COLUMNS, Column
+from tools.columns import COLUMNS, WITHOUT_TENSORFLOW, Column
 from tools.promises import RESULTS
 from tools.staleness import VERSIONS
 from tools.steps import ROOT, Failure, quiet, say
@@ -105,13 +105,17 @@ def try_column(column: Column, python: str, pytest: Sequence[str], *, keep: bool
     """
     venv = HOME / column.name
     try:
-        inside = environment.ensure_pinned(venv, python, column.pins())
+        tensorflow = column.has_tensorflow
+        inside = environment.ensure_pinned(venv, python, column.pins(), tensorflow=tensorflow)
         names = [(name, f"{name}-cpu") if name == "tensorflow" else (name,) for name in SHOWN]
         versions = quiet([inside, "-c", _TELL.format(names=names)])[1].strip()
         say(f"       {column.name}: Python {versions}")
         start = time.monotonic()
+        env = environment.variables(inside)
+        if not tensorflow:
+            env, pytest = env | {"PASTNET_WITHOUT": "keras tensorflow"}, WITHOUT_TENSORFLOW
         command = [str(inside), "-m", "pytest", "--no-header", "-q", *pytest]
-        code, output = quiet(command, environment.variables(inside))
+        code, output = quiet(command, env)
         took = time.monotonic() - start
     except Failure as failure:
         return Outcome(

@@ -101,8 +101,8 @@ def wait(
 def answer(url: str) -> bytes | None:
     """What our server answers; None if it doesn't."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as found:  # noqa: S310  our own http address
-            body: bytes = found.read()
+        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310  our own http address
+            body: bytes = response.read()
             return body
     except OSError:
         return None

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from tb_pastnet import lazy
 
 if TYPE_CHECKING:
-    from tb_pastnet.jax.preflight_steps import preflight as preflight
+    from tb_pastnet.jax.copied_steps import preflight as preflight
     from tb_pastnet.jax.recorder import Recorder as Recorder
 
 _HOMES = {
     "Recorder": "tb_pastnet.jax.recorder",
-    "preflight": "tb_pastnet.jax.preflight_steps",
+    "preflight": "tb_pastnet.jax.copied_steps",
 }
 
 __all__ = list(_HOMES)

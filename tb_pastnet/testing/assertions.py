@@ -56,8 +56,8 @@ def assert_frozen(model: Any, *patterns: Any, statistics: str | None = None) -> 
     count. An exception of the block passes through, and nothing is asserted.
 
     Args:
-        model: a torch module, a Keras model, a pytree, or a mapping of arrays. For a pytree of JAX
-            call `now(params)` in the block with the new one. That is needed for each tree or
+        model: a torch module, a Keras model, a tf.Module, a pytree, or a mapping of arrays. For JAX
+            call `now(params)` in the block with the new tree. That is needed for each tree or
             mapping of which nothing changes in place.
         patterns: names, patterns such as `"base.*"`, tensors or layers, as in `variables=` of a
             Recorder; "." and "/" are the same. None: all weights.

@@ -10,6 +10,7 @@ import torch
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.standing import UNKNOWN
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.device_array import has_memory
 from tb_pastnet.record.preflight import Preflight, check_steps, random_state_kept
 from tb_pastnet.torch.module_audit import is_frozen
 from tb_pastnet.torch.module_tensors import local_of, reshard
@@ -54,8 +55,8 @@ def preflight(
         The facts; print them, or look at `ok`, `still` and `leaks`.
 
     Raises:
-        InvalidArgument: `step`, `steps` or `scaler` can't be used, or the module's weights can't be
-            read.
+        InvalidArgument: `model`, `step`, `steps` or `scaler` is unusable, or weights can't be read,
+            before the steps or after them.
 
     Example:
         >>> model = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2), "b": torch.nn.Linear(2, 2)})
@@ -68,6 +69,7 @@ def preflight(
         {'a/weight': 'no_gradient', 'a/bias': 'no_gradient'}
     """
     check_steps(step, steps)
+    _check_module(model)
     _check_scaler(scaler)
     look = _SavedTraining(model, optimizers_in(optimizer), scaler)
     with random_state_kept():
@@ -148,6 +150,8 @@ class _SavedTraining:
             former.device,
         ):
             return True
+        if not has_memory(local_of(current)):
+            raise weight.entry.freed()
         pairs = zip(parts_of(current), parts_of(former), strict=True)
         return not all(same_bits(part, self._saved.former(alias)) for part, alias in pairs)
 
@@ -180,6 +184,14 @@ def _foreign(own: Collection[int], optimizers: Sequence[torch.optim.Optimizer]) 
                 if id(parameter) not in own:
                     where = f"{type(optimizer).__name__} group {number}, parameter {name}"
                     yield f"{where} {tuple(parameter.shape)}"
+
+
+def _check_module(model: Any) -> None:
+    if not isinstance(model, torch.nn.Module):
+        raise InvalidArgument(
+            f"Could not make a preflight: expected model= a torch.nn.Module, got "
+            f"{type(model).__name__}. Write pastnet.torch.preflight(model, optimizer, step)."
+        )
 
 
 def _check_scaler(scaler: Any) -> None:

@@ -263,6 +263,13 @@ def resumed() -> Program:
     return program
 
 
+def zero_now() -> Program:
+    """The second gradient is zero: momentum moves the weights, not decay alone."""
+    module = net()
+    usual_loss = chain(module)
+    return usual(module, optim.AdamW(module.parameters(), 1e-2), lambda n: n % 2 * usual_loss(n))
+
+
 def plain(make: Any) -> Callable[[], Program]:
     def program() -> Program:
         module = net()
@@ -301,6 +308,7 @@ HEALTHY: dict[str, Callable[[], Program]] = {
     "weight_norm": weight_normed,
     "pruned": pruned,
     "resumed": resumed,
+    "zero now": zero_now,
     "bfloat16": lambda: counted_up(in_16_bits(1e-2, optim.Adam)),
 }  # fmt: skip
 
@@ -418,6 +426,7 @@ def busy(name: str, way: dict[str, bool], *, warm: bool) -> tuple[Any, Any, Any,
         step()
 
     def changes_all() -> None:
+        optimizer.zero_grad(set_to_none=False)
         step()
         optimizer.param_groups[0]["lr"] *= 0.5
         module.eval()
@@ -466,6 +475,19 @@ def test_weights_that_fully_shard_spreads() -> None:
     assert preflight(module, optimizer, step).ok
     assert local() == before
     assert not optimizer.state
+
+
+def test_memory_that_a_step_frees() -> None:
+    module, optimizer, step = plain(lambda module: optim.SGD(module.parameters(), 0.1))()
+    before = as_bits([*module.parameters()])
+
+    def frees() -> None:
+        step()
+        module["a"].weight.untyped_storage().resize_(0)
+
+    with pytest.raises(InvalidArgument, match="a/weight"):
+        preflight(module, optimizer, frees, steps=1)
+    assert as_bits([*module.parameters()]) == before
 
 
 def test_an_error_of_a_step_passes_through_and_everything_is_put_back() -> None:
@@ -521,10 +543,11 @@ def test_the_copy_takes_weights_buffers_and_slots_alone(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("change", "text"),
     [({"step": None}, "step="), ({"steps": 0}, "steps="), ({"step_": 1}, "step_="),
-     ({"optimizer": "sgd"}, "optimizer="), ({"scaler": 2.0}, "scaler=")],
+     ({"optimizer": "sgd"}, "optimizer="), ({"scaler": 2.0}, "scaler="), ({"model": {}}, "model=")],
 )  # fmt: skip
 def test_wrong_calls(change: dict[str, Any], text: str) -> None:
     module = net()
-    given = {"optimizer": optim.SGD(module.parameters(), 0.1), "step": lambda: None} | change
+    optimizer = optim.SGD(module.parameters(), 0.1)
+    given = {"model": module, "optimizer": optimizer, "step": lambda: None} | change
     with pytest.raises(InvalidArgument, match=text):
-        preflight(module, **given)
+        preflight(**given)

@@ -90,6 +90,11 @@ HEALTHY = {
     "set to zero": lambda: made(SET_TO_ZERO),
     "accumulated": lambda: made(optax.MultiSteps(optax.adam(1e-2), 2)),
     "rated": lambda: made(RATED(1e-3)),
+    "moved by hand": lambda: made(
+        optax.adam(1e-2),
+        0.0,
+        lambda old, new: {**new, "aside": {"kernel": old["aside"]["kernel"] + 1}},
+    ),
     "lion": lambda: made(optax.lion(1e-3)),
     "sgd for a part": lambda: made(
         optax.multi_transform({True: optax.adam(1e-2), False: optax.sgd(0.1)}, TRAINS)

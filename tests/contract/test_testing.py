@@ -75,10 +75,11 @@ def test_a_single_bit_is_seen_and_nothing_else_is(data):
 
 @pytest.mark.parametrize(
     ("was", "now"),
-    [(0.0, -0.0), (np.nan, np.uint32([0x7FC00001]).view("f4")[0]), (1.0, np.nextafter(1, 2, dtype="f4"))],
+    [(0.0, -0.0), (np.nan, np.uint32([0x7FC00001]).view("f4")[0]), (1.0, np.nextafter(1, 2, dtype="f4")),
+     (1 + 0j, complex(1, -0.0)), (np.longdouble(1), np.nextafter(np.longdouble(1), 2))],
 )  # fmt: skip
 def test_bits_count_not_values(was, now):
-    weights = {"w": np.float32([was, 2])}
+    weights = {"w": np.array([was, 2], np.float32 if type(was) is float else None)}
     with assert_frozen({**weights, "other": np.zeros(1)}, "w") as told:
         told({**weights, "other": np.zeros(1)})
     assert "w (2,): 1 of 2 values changed, in channel 0 of 2" in fails(

@@ -1,1 +1,1 @@
-import("./page-AXM35CZJ.js");import("./chunk-YM2IDIIU.js");import("./chunk-L6YSYZJY.js");import("./chunk-2U7PYYGH.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-AXM35CZJ.js");async function t(){(await n).show(e)}export{t as render};
+import("./page-DNRC2M2J.js");import("./chunk-GBJLMX2H.js");import("./chunk-SYEGZUBQ.js");import("./chunk-YLMG4KXS.js");var e=fetch(new URL("index",import.meta.url));e.catch(()=>{});var n=import("./page-DNRC2M2J.js");async function t(){(await n).show(e)}export{t as render};

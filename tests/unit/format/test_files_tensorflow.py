@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 
+import fsspec.registry  # noqa: F401 - before a test hides a part of it
 import pytest
-import tensorflow  # noqa: F401 - its file systems are used where it is loaded
 
 from tb_pastnet.format.files import store_of
 from tests.gcs import gcs
+
+# Its file systems are used where it is loaded.
+pytest.importorskip("tensorflow", reason="tensorflow isn't installed: an extra of its own")
 
 DATA = b"\0 and some more\0"
 

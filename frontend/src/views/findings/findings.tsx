@@ -40,12 +40,15 @@ function RunsOf({ names }: { names: readonly string[] }) {
 /** What was frozen or pruned and compared, run by run: runs with one sentence share a line. */
 function Proven() {
   const byText = new Map<string, string[]>();
-  for (const { name, verified } of shownRuns.value)
+  const broken = new Set<string>();
+  for (const { name, verified } of shownRuns.value) {
     byText.set(verified.text, [...(byText.get(verified.text) ?? []), name]);
+    if (verified.changed > 0) broken.add(verified.text);
+  }
   return (
     <ul class="finding-list" aria-label="What was verified">
       {[...byText].map(([text, names]) => (
-        <li key={text} class="proven">
+        <li key={text} class={broken.has(text) ? "proven violations" : "proven"}>
           <RunsOf names={names} />
           <span class="finding-text">{text}</span>
         </li>
