@@ -95,6 +95,7 @@ def test_commands_go_on_and_say_so(logdir: Path, tmp_path: Path) -> None:
     told = command("report", logdir, "--json").json["runs"]
     assert [run.get("problem", "") for run in told] == [f"{UNREAD}: OverflowError", ""]
     assert command("check", logdir).code == 1
+    assert command("verify", logdir, "--trains", "*").code == 2
     done = command("export", logdir, tmp_path / "csv")
     assert (done.code, done.error) == (1, f"left out: bad: {UNREAD}: OverflowError\n")
     manifest = json.loads((tmp_path / "csv" / "manifest.json").read_text())

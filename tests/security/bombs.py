@@ -314,7 +314,7 @@ def actions(logdir: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     forms = ["csv", "html", *(["parquet"] if find_spec("pyarrow") else [])]
     with tempfile.TemporaryDirectory() as folder:
         for words in (["report", str(logdir)], ["report", str(logdir), "--json"],
-                      ["check", str(logdir)],
+                      ["check", str(logdir)], ["verify", str(logdir), "--frozen", "*"],
                       *(["export", str(logdir), f"{folder}/{form}", "--format", form]
                         for form in forms)):  # fmt: skip
             yield (
@@ -327,7 +327,7 @@ def import_all() -> None:
     """Imports what `set_off` needs, for a process that forks others."""
     # TensorBoard's switch for its own stub: TensorFlow takes more memory than is allowed here.
     sys.modules.setdefault("tensorboard.compat.notf", ModuleType("notf"))
-    from tb_pastnet.cli import check, export, html_file, report  # noqa: F401
+    from tb_pastnet.cli import check, export, html_file, report, verify  # noqa: F401
     from tb_pastnet.reader import plots  # noqa: F401
     from tests import tensorboards  # noqa: F401
 

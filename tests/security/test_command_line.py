@@ -33,15 +33,16 @@ def hostile_log(logdir: Path) -> None:
 
 
 @pytest.mark.promise("hostile_names")
-@pytest.mark.parametrize("name", ["check", "report"])
+@pytest.mark.parametrize("name", ["check", "report", "verify"])
 @pytest.mark.parametrize("width", [60, pytest.param(120, marks=pytest.mark.prove)])
 def test_no_control_character_reaches_a_terminal(
     tmp_path: Path, name: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     hostile_log(tmp_path)
-    done = command(name, tmp_path, *(["--fail-on", "violations"] if name == "report" else []))
-    assert done.code == 1
+    asked = {"report": ["--fail-on", "violations"], "verify": ["--frozen", "\x1b[31m*"]}
+    done = command(name, tmp_path, *asked.get(name, []))
+    assert done.code == (2 if name == "verify" else 1)
     for text in (done.out, done.error):
         for line in text.splitlines():
             kinds = {unicodedata.category(one) for one in line}
@@ -161,7 +162,7 @@ def test_a_terminal_without_unicode_shows_numbers_of_signs(tmp_path: Path) -> No
     [
         ([], "the following arguments are required: COMMAND"),
         (["check"], "the following arguments are required: LOGDIR"),
-        (["report", "x", "--fail-on", "moved"], "expected some of violations, statistics, stalled"),
+        (["report", "x", "--fail-on", "moved"], "expected some of violations, contradictions, "),
         (["report", "x", "--threshold", "-1"], "expected a number from 0 on, got '-1'"),
         (["report", "x", "--threshold", "nan"], "expected a number from 0 on, got 'nan'"),
         (["export", "x", "y", "--tables", "all"], "expected some of runs, layers"),

@@ -29,6 +29,7 @@ OF_A_LOG = {
     "Finding": "tb_pastnet.core.finding_kinds",
     "Account": "tb_pastnet.core.account",
     "Overhead": "tb_pastnet.format.overhead",
+    "Verified": "tb_pastnet.core.verified",
 }
 """What `pastnet.read` gives, and the module that has it."""
 COLLECTIONS = {"tb_pastnet.v1.MASK_VARIABLES", "tb_pastnet.v1.PAST_VARIABLES"}
