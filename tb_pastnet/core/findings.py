@@ -272,8 +272,9 @@ def _who(group: Sequence[_Standing], of: int, noun: str, names: str) -> str:
     channels = sum(own.channels for _, _, own in group)
     if channels == of:
         return names
-    (experts, *others) = dict.fromkeys(own.experts for _, _, own in group)
-    if experts and not others:
+    chosen = dict.fromkeys(own.experts for _, _, own in group)
+    experts = next(iter(chosen))
+    if experts and len(chosen) == 1:
         return f"{'expert' if len(experts) == 1 else 'experts'} {stretches(experts)} of {names}"
     return f"{channels:,} of {counted(of, noun)} of {names}"
 

@@ -62,7 +62,7 @@ def channels(
         >>> bool(channels("dense0/kernel", [[1.0, 2.0]], [[1.0, 1.0]], step=1))  # without a writer
         False
     """
-    compared = Compared(name, current, past, trainable, kept, channel_axis)
+    compared = WithPast(name, current, past, trainable, kept, channel_axis)
     if step is None:
         step = tf.summary.experimental.get_step()
     scope = tf.summary.experimental.summary_scope
@@ -74,7 +74,7 @@ def channels(
         return tf.summary.write(tag, message, step=step, metadata=compared.metadata)
 
 
-class Compared:
+class WithPast:
     """A current and a past value, and masks kept and trainable, for a user's own writer."""
 
     def __init__(

@@ -40,8 +40,8 @@ def lasting_of(
     def add(kind: str, flags: Flags) -> None:
         for number, lasting in enumerate(lasting_each(flags, records.steps, edges)):
             if lasting is not None:
-                now = flags[-1, edges[number] : edges[number + 1]]
-                each[number][kind] = lasting._replace(experts=_whole(now, experts[number]))
+                newest = flags[-1, edges[number] : edges[number + 1]]
+                each[number][kind] = lasting._replace(experts=_of_experts(newest, experts[number]))
 
     plain = state & np.uint8(channel_states.STATE)
     for code in (channel_states.NONFINITE, channel_states.FROZEN, channel_states.PRUNED):
@@ -65,7 +65,7 @@ def lasting_of(
     return each
 
 
-def _whole(flags: Flags, experts: int) -> tuple[int, ...]:
+def _of_experts(flags: Flags, experts: int) -> tuple[int, ...]:
     """The experts whose channels are flagged, if that is all or none of each; at most some."""
     if not experts or len(flags) % experts:
         return ()

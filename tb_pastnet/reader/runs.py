@@ -146,8 +146,8 @@ def join_lineages(name: str, ordered: Sequence[LineageHead], *, shared: bool = F
     if not descriptions:
         return run
     latest = descriptions[-1]
-    told = "past", "every", "origin", "skipped", "config"
-    return replace(run, **{name: getattr(latest, name) for name in told})
+    fields = "past", "every", "origin", "skipped", "config"
+    return replace(run, **{name: getattr(latest, name) for name in fields})
 
 
 def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, ...]:

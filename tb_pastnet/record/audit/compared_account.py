@@ -20,7 +20,7 @@ MOST_SPANS = 1 << 8
 """Spans of one weight that are listed: later ones aren't, as if it hadn't been compared there."""
 
 
-class _Open(NamedTuple):
+class _OpenSpan(NamedTuple):
     """A span that continues: `begun` and `since` count records, `values` are held since then."""
 
     whole: bool
@@ -35,7 +35,7 @@ class _Own(NamedTuple):
     """The account of one weight."""
 
     spans: tuple[HeldSpan, ...] = ()
-    open: _Open | None = None
+    open: _OpenSpan | None = None
     most: int = 0
     changed: int = 0
     changed_at: int | None = None
@@ -162,7 +162,7 @@ class ComparedAccount:
         self._fresh.discard(number)
         opened = None
         if values:
-            opened = _Open(whole, self._records, self._records, values, 0)
+            opened = _OpenSpan(whole, self._records, self._records, values, 0)
             self._fresh.add(number)
         self._own[number] = own._replace(spans=spans, open=opened, most=most)
 
