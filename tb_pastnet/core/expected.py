@@ -158,10 +158,10 @@ class LogNames:
         """The names that a pattern means; raises UnknownName if there are none."""
         alike = _alike(pattern)
         try:
-            found = self._names.all(alike)
+            matching = self._names.all(alike)
         except UnknownName as error:
             raise UnknownName(str(error).replace(repr(alike), repr(pattern))) from None
-        return [name for each in found for name in self._own[each]]
+        return [name for each in matching for name in self._own[each]]
 
 
 def _alike(name: str) -> str:
@@ -174,15 +174,15 @@ def check_declared(expectations: Sequence[Expectation], names: Iterable[str]) ->
     Raises UnknownName if one matches none of them, and InvalidArgument if a weight should both be
     frozen and train.
     """
-    known = LogNames(names)
+    log_names = LogNames(names)
     matched: dict[str, set[str]] = {}
     for each in expectations:
-        matched.setdefault(each.kind, set()).update(known.all(each.pattern))
-    both = matched.get(FROZEN, set()) & matched.get(TRAINS, set())
-    if both:
+        matched.setdefault(each.kind, set()).update(log_names.all(each.pattern))
+    contradicted = matched.get(FROZEN, set()) & matched.get(TRAINS, set())
+    if contradicted:
         raise InvalidArgument(
             f"Could not read expect=: expected each weight to be frozen or to train, got both for "
-            f"{named(sorted(both), 'weight')}. Write patterns that don't overlap."
+            f"{named(sorted(contradicted), 'weight')}. Write patterns that don't overlap."
         )
 
 
@@ -209,8 +209,8 @@ def evaluate(
     outcomes = []
     for each in expectations:
         try:
-            found = problem or overlap.problem(each)
-            outcome = _Answer(NO_ANSWER, found) if found else _answer(each, evidence, asked)
+            reason = problem or overlap.problem(each)
+            outcome = _Answer(NO_ANSWER, reason) if reason else _answer(each, evidence, asked)
         except UnknownName as error:
             outcome = _Answer(NO_ANSWER, str(error))
         text = f"{each.text}: {outcome.text}"
@@ -252,13 +252,13 @@ class _Evidence:
         compared = [lineage.compared for lineage in self._lineages]
         if not compared:
             return "there is no record"
-        known = [each for each in compared if each is not None]
-        if len(known) < len(compared):
+        counted_ones = [each for each in compared if each is not None]
+        if len(counted_ones) < len(compared):
             return "nothing about comparisons is in the log: it is of an earlier version"
-        if not sum(each.records for each in known):
+        if not sum(each.records for each in counted_ones):
             return "there is no record"
-        if failed := sum(each.failed for each in known):
-            records = failed + sum(each.records for each in known)
+        if failed := sum(each.failed for each in counted_ones):
+            records = failed + sum(each.records for each in counted_ones)
             return (
                 f"the weights could not be compared at {failed:,} of {counted(records, 'record')}"
             )
@@ -274,12 +274,12 @@ class _Evidence:
 
     def trained(self, pattern: str) -> list[str]:
         """The weights that a pattern matches, without statistics; raises UnknownName."""
-        found = self.names.all(pattern)
-        own = [name for name in found if not self.weights[name].statistic]
+        matching = self.names.all(pattern)
+        own = [name for name in matching if not self.weights[name].statistic]
         if not own:
             raise UnknownName(
                 f"Could not find weights by {pattern!r}: expected some besides statistics, got "
-                f"{named(found, 'weight')}. Statistics are for --statistics."
+                f"{named(matching, 'weight')}. Statistics are for --statistics."
             )
         return own
 
@@ -314,9 +314,9 @@ class _Overlap:
     def problem(self, expectation: Expectation) -> str:
         """Which weights of an expectation another one contradicts; "": none."""
         own = self._matched.get(expectation, set())
-        others = (names for each, names in self._matched.items() if each.kind != expectation.kind)
-        both = sorted(own & set().union(*others))
-        return f"{named(both, 'weight')}: expected to be frozen and to train" if both else ""
+        rivals = (names for each, names in self._matched.items() if each.kind != expectation.kind)
+        shared = sorted(own & set().union(*rivals))
+        return f"{named(shared, 'weight')}: expected to be frozen and to train" if shared else ""
 
 
 def _answer(expectation: Expectation, evidence: _Evidence, asked: Sequence[str]) -> _Answer:
@@ -363,24 +363,24 @@ def _why_not_frozen(evidence: _Evidence, name: str) -> tuple[str, int] | None:
         return f"{most:,} of {counted(size, 'value')} changed, first seen at step {first:,}", first
     records = sum(place.compared.records for place in places)
     spans = [span for own in owns if own is not None for span in own.spans]
-    whole = [span for span in spans if span.whole]
-    held = sum(span.records for span in whole)
+    held_whole = [span for span in spans if span.whole]
+    held = sum(span.records for span in held_whole)
     if held == records:
         return None
-    first = _first_gap(places, whole)
+    first = _first_gap(places, held_whole)
     seen = evidence.seen([name])
     if not spans:
         return f"held at 0 of {seen}", first
-    if not whole:
+    if not held_whole:
         return f"only some of its values were held, at {_times(spans)}; looked at {seen}", first
-    text = f"held at {held:,} of {seen}: {', '.join(_span(span) for span in whole[:3])}"
-    return text + (", …" if len(whole) > 3 else ""), first
+    text = f"held at {held:,} of {seen}: {', '.join(_span(span) for span in held_whole[:3])}"
+    return text + (", …" if len(held_whole) > 3 else ""), first
 
 
-def _first_gap(places: Sequence[_Place], whole: Sequence[HeldSpan]) -> int:
+def _first_gap(places: Sequence[_Place], held_whole: Sequence[HeldSpan]) -> int:
     """The step from which on a weight isn't proven to be held."""
     start = min(place.compared.first_step or 0 for place in places)
-    begins = [span for span in whole if span.first_step == start]
+    begins = [span for span in held_whole if span.first_step == start]
     return begins[0].last_step + 1 if begins else start
 
 

@@ -305,13 +305,13 @@ def _settled(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     groups: dict[str, list[tuple[RunFacts, LayerFacts, Verdict]]] = {}
     for run in runs:
         for layer in run.layers:
-            found = layer.verdict
-            if found and found.kind != TRAVELS and "stalled" not in layer.lasting:
-                groups.setdefault(found.kind, []).append((run, layer, found))
+            verdict = layer.verdict
+            if verdict and verdict.kind != TRAVELS and "stalled" not in layer.lasting:
+                groups.setdefault(verdict.kind, []).append((run, layer, verdict))
     for kind, group in groups.items():
         members = [(run, layer) for run, layer, _ in group]
-        largest = max((found for *_, found in group), key=lambda found: found.share)
-        since = min(found.since for *_, found in group)
+        largest = max((verdict for *_, verdict in group), key=lambda verdict: verdict.share)
+        since = min(verdict.since for *_, verdict in group)
         most = "at most " if len(group) > 1 else ""
         text = (
             f"{_where(*_ids(members), several)}: {kind} since step {since:,}, {most}"

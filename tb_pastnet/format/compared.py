@@ -18,12 +18,18 @@ def encode_compared(compared: Compared, *, tag: str, step: int, lineage: int) ->
     """Packs and seals it; raises InvalidArgument if a reader would refuse it."""
     _check(compared)
     first, last = compared.first_step, compared.last_step
-    numbers = [compared.records, compared.failed, compared.known, *_known(first), *_known(last)]
+    numbers = [
+        compared.records,
+        compared.failed,
+        compared.known,
+        *_plus_one(first),
+        *_plus_one(last),
+    ]
     numbers += [*_by_number(compared.moved), len(compared.computed), *_gaps(compared.computed)]
     numbers += [*_by_number(compared.pruned), len(compared.held), *_gaps(compared.held)]
     for number in sorted(compared.held):
         own = compared.held[number]
-        numbers += [own.most, WAYS.index(own.by), own.changed, *_known(own.changed_at)]
+        numbers += [own.most, WAYS.index(own.by), own.changed, *_plus_one(own.changed_at)]
         numbers += [len(own.spans)]
         numbers += [int(field) for span in own.spans for field in span]
     raw = varint.encode(numbers)
@@ -57,16 +63,16 @@ def _check(compared: Compared) -> None:
         )
 
 
-def _known(step: int | None) -> Iterable[int]:
+def _plus_one(step: int | None) -> Iterable[int]:
     return [0] if step is None else [step + 1]
 
 
 def _gaps(numbers: Iterable[int]) -> Iterator[int]:
     """Increasing numbers, as how many are left out before each."""
-    before = -1
+    last = -1
     for number in sorted(numbers):
-        yield number - before - 1
-        before = number
+        yield number - last - 1
+        last = number
 
 
 def _by_number(values: Mapping[int, int]) -> Iterable[int]:
@@ -84,10 +90,10 @@ def _count(reader: varint.Reader) -> int:
 
 
 def _read_numbers(reader: varint.Reader, count: int) -> list[int]:
-    numbers, before = [], -1
+    numbers, last = [], -1
     for _ in range(count):
-        before += 1 + reader.number(limits.MAX_STEP)
-        numbers.append(before)
+        last += 1 + reader.number(limits.MAX_STEP)
+        numbers.append(last)
     return numbers
 
 
