@@ -22,14 +22,14 @@ def encode_compared(compared: Compared, *, tag: str, step: int, lineage: int) ->
         compared.records,
         compared.failed,
         compared.known,
-        *_plus_one(first),
-        *_plus_one(last),
+        *_known_step(first),
+        *_known_step(last),
     ]
     numbers += [*_by_number(compared.moved), len(compared.computed), *_gaps(compared.computed)]
     numbers += [*_by_number(compared.pruned), len(compared.held), *_gaps(compared.held)]
     for number in sorted(compared.held):
         own = compared.held[number]
-        numbers += [own.most, WAYS.index(own.by), own.changed, *_plus_one(own.changed_at)]
+        numbers += [own.most, WAYS.index(own.by), own.changed, *_known_step(own.changed_at)]
         numbers += [len(own.spans)]
         numbers += [int(field) for span in own.spans for field in span]
     raw = varint.encode(numbers)
@@ -63,7 +63,7 @@ def _check(compared: Compared) -> None:
         )
 
 
-def _plus_one(step: int | None) -> Iterable[int]:
+def _known_step(step: int | None) -> Iterable[int]:
     return [0] if step is None else [step + 1]
 
 

@@ -10,7 +10,7 @@ from tensorflow import Variable  # the base of all
 
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.keras.summary import Compared
+from tb_pastnet.keras.summary import WithPast
 from tb_pastnet.keras.types import TensorLike
 from tb_pastnet.v1.graph.graph_variables import graph_variable
 from tb_pastnet.v1.graph.session import SCOPE
@@ -61,7 +61,7 @@ def channels(
     tag = _tag(name)
     with tf.name_scope(name):
         current, past, trainable, kept = map(_read, (current, past, trainable, kept))
-        compared = Compared(name, current, past, trainable, kept, channel_axis)
+        compared = WithPast(name, current, past, trainable, kept, channel_axis)
         summary = tf.raw_ops.TensorSummaryV2(
             tag=tag,
             tensor=compared.message(tag, step),
