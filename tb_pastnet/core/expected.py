@@ -238,6 +238,7 @@ class _Evidence:
     def __init__(self, lineages: Sequence[ComparedLineage], *, ended: bool) -> None:
         self.ended = ended
         self._lineages = lineages
+        self._compared = [each.compared for each in lineages if each.compared is not None]
         self.places: dict[str, list[_Place]] = {}
         self.weights: dict[str, RecordedWeight] = {}
         for lineage in lineages:
@@ -288,15 +289,25 @@ class _Evidence:
         steps = [place.compared.moved.get(place.number) for place in self.places[name]]
         return next((step for step in steps if step is not None), None)
 
-    def seen(self, names: Iterable[str]) -> str:
-        """The records at which weights were looked at, for a sentence."""
-        parts = {id(p.compared): p.compared for name in names for p in self.places[name]}
-        looked = [each for each in parts.values() if each.first_step is not None]
-        records = sum(each.records for each in looked)
-        first = min(each.first_step or 0 for each in looked)
-        return (
-            f"{counted(records, 'record')} {between(first, max(e.last_step or 0 for e in looked))}"
-        )
+    @property
+    def records(self) -> int:
+        """How many records were looked at, whether they have all weights or not."""
+        return sum(each.records for each in self._compared)
+
+    @property
+    def start(self) -> int:
+        """The step of the first of them."""
+        return min(each.first_step or 0 for each in self._compared if each.records)
+
+    @property
+    def seen(self) -> str:
+        """These records, for a sentence."""
+        last = max(each.last_step or 0 for each in self._compared)
+        return f"{counted(self.records, 'record')} {between(self.start, last)}"
+
+    def is_computed(self, name: str) -> bool:
+        """Whether a weight is computed from others wherever it is recorded."""
+        return all(place.number in place.compared.computed for place in self.places[name])
 
 
 class _Overlap:
@@ -332,12 +343,12 @@ def _answer(expectation: Expectation, evidence: _Evidence, asked: Sequence[str])
 def _frozen(evidence: _Evidence, names: Sequence[str]) -> _Answer:
     if not evidence.is_audited:
         return _Answer(NO_ANSWER, "nothing was compared: audit=False")
-    own = [n for n in names if not all(p.number in p.compared.computed for p in evidence.places[n])]
+    own = [name for name in names if not evidence.is_computed(name)]
     if not own:
         return _Answer(NO_ANSWER, f"{named(names, 'weight')}: computed from other weights")
     wrong: dict[str, list[str]] = {}
     steps = []
-    for name in own:
+    for name in names:
         if reason := _why_not_frozen(evidence, name):
             wrong.setdefault(reason[0], []).append(name)
             steps.append(reason[1])
@@ -347,28 +358,29 @@ def _frozen(evidence: _Evidence, names: Sequence[str]) -> _Answer:
     values = sum(evidence.weights[name].size for name in own)
     text = (
         f"{counted(values, 'value')} in {counted(len(own), 'weight')} ({named(own, 'weight')}), "
-        f"held and unchanged at {evidence.seen(own)}"
+        f"held and unchanged at {evidence.seen}"
     )
     return _Answer(HOLDS, text, tuple(own))
 
 
 def _why_not_frozen(evidence: _Evidence, name: str) -> tuple[str, int] | None:
     """Why a weight wasn't frozen, and since which step; None if it was."""
-    places = evidence.places[name]
-    owns = [place.compared.held.get(place.number) for place in places]
+    if evidence.is_computed(name):
+        step = evidence.first_move(name)
+        text = f"changed, first seen at step {step or 0:,}, with the weights it is computed from"
+        return None if step is None else (text, step)
+    owns = [place.compared.held.get(place.number) for place in evidence.places[name]]
     changed = [own for own in owns if own is not None and own.changed_at is not None]
     if changed:
         first, most = changed[0].changed_at or 0, max(own.changed for own in changed)
         size = evidence.weights[name].size
         return f"{most:,} of {counted(size, 'value')} changed, first seen at step {first:,}", first
-    records = sum(place.compared.records for place in places)
     spans = [span for own in owns if own is not None for span in own.spans]
     held_whole = [span for span in spans if span.whole]
     held = sum(span.records for span in held_whole)
-    if held == records:
+    if held == evidence.records:
         return None
-    first = _first_gap(places, held_whole)
-    seen = evidence.seen([name])
+    first, seen = _first_gap(evidence.start, held_whole), evidence.seen
     if not spans:
         return f"held at 0 of {seen}", first
     if not held_whole:
@@ -377,9 +389,8 @@ def _why_not_frozen(evidence: _Evidence, name: str) -> tuple[str, int] | None:
     return text + (", …" if len(held_whole) > 3 else ""), first
 
 
-def _first_gap(places: Sequence[_Place], held_whole: Sequence[HeldSpan]) -> int:
-    """The step from which on a weight isn't proven to be held."""
-    start = min(place.compared.first_step or 0 for place in places)
+def _first_gap(start: int, held_whole: Sequence[HeldSpan]) -> int:
+    """The step from which on a weight isn't proven to be held, of records from `start` on."""
     begins = [span for span in held_whole if span.first_step == start]
     return begins[0].last_step + 1 if begins else start
 
@@ -404,7 +415,7 @@ def _trains(evidence: _Evidence, names: Sequence[str], *, one: bool) -> _Answer:
     held = [name for name in still if _is_held(evidence, name)]
     if not evidence.ended and not (held and (not one or len(held) == len(names))):
         return _Answer(OPEN, f"{named(still, 'weight')}: unchanged so far")
-    text = f"{named(still, 'weight')}: unchanged at {evidence.seen(still)}"
+    text = f"{named(still, 'weight')}: unchanged at {evidence.seen}"
     if held:
         text += " (frozen)" if held == still else f" ({named(held, 'weight')} frozen)"
     starts = [place.compared.first_step or 0 for name in still for place in evidence.places[name]]
@@ -451,7 +462,7 @@ def _statistics(evidence: _Evidence, asked: Sequence[str]) -> _Answer:
         first = min(moved.values())
         text = f"{named(moved, 'statistic')}: changed, first seen at step {first:,}"
         return _Answer(FAILS, text, tuple(moved), first)
-    text = f"{named(names, 'statistic')}: unchanged at {evidence.seen(names)}"
+    text = f"{named(names, 'statistic')}: unchanged at {evidence.seen}"
     return _Answer(HOLDS, text, tuple(names))
 
 

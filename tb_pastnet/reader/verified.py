@@ -17,6 +17,7 @@ from tb_pastnet.core.verified import ComparedLineage, RecordedWeight, Verified, 
 from tb_pastnet.core.violation import CAUSES
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
 from tb_pastnet.reader.state_series import STATISTIC
@@ -97,7 +98,19 @@ def unverifiable(run: CatalogRun) -> str:
         return "there is no record"
     if not run.closed:
         return "training continues, or did not end normally"
-    return next((text for text in _PARTIAL if run.notes[text]), "")
+    unread = [text for text in _PARTIAL if run.notes[text]]
+    if any(map(_lacks_comparisons, run.lineages)):
+        unread.append("what was compared at its last records can't be read")
+    return next(iter(unread), "")
+
+
+def _lacks_comparisons(head: LineageHead) -> bool:
+    """Whether it has records that are newer than what is said about comparisons."""
+    compared, sequence = head.compared, head.timeline.sequence
+    if compared is None or not len(sequence):
+        return False
+    # A record may be written just before it is compared: then training is killed.
+    return bool(sequence[-1] > compared.records + compared.failed)
 
 
 def _with_causes(reader: RunReader, outcome: Outcome) -> Outcome:

@@ -5,6 +5,7 @@ No gate passes because nothing was checked.
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.format.events import read_events
 from tests.commands import command
 
 BASE, HEAD = ("base/a/kernel", "base/a/bias", "base/b/kernel"), ("head/kernel", "head/bias")
@@ -128,6 +130,49 @@ def other_network(logdir: Path) -> None:
     with pastnet.numpy.Recorder(logdir / "a", {"stem/w": lambda: weight}, every=1) as recorder:
         for step in range(1, 9):
             weight += 1
+            recorder.record(step)
+
+
+def grown(logdir: Path) -> None:
+    """A training that resumes with one more frozen weight."""
+    values = {name: np.zeros(shape, np.float32) for name, shape in SHAPES.items()}
+    for names, start in ((("base/a/kernel", "head/bias"), 0), (tuple(SHAPES), 10)):
+        weights = {name: (lambda name=name: values[name]) for name in names}
+        settings = {"every": 1, "initial_step": start, "trainable": {"base/*": False}}
+        with pastnet.numpy.Recorder(logdir / "a", weights, **settings) as recorder:
+            for step in range(start + 1, start + 11):
+                values["head/bias"] += 1
+                recorder.record(step)
+
+
+def without_last_comparisons(logdir: Path) -> None:
+    """The last message about comparisons is gone, with its frame."""
+
+    def story(training: Training) -> Training:
+        training.train(10).recorder.flush(30)
+        return training.train(10)
+
+    told(story)(logdir)
+    data = event_file(logdir).read_bytes()
+    events = list(read_events(io.BytesIO(data)))
+    tags = [[value.tag for value in getattr(each, "values", ())] for each in events]
+    last = max(number for number, own in enumerate(tags) if "compared" in own)
+    ends = [*(each.offset for each in events[1:]), len(data)]
+    event_file(logdir).write_bytes(data[: events[last].offset] + data[ends[last] :])
+
+
+def normalised_weight(logdir: Path) -> None:
+    """The parts of a weight train, from which another one is computed."""
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2))
+    torch.nn.utils.parametrizations.weight_norm(model[0])
+    model[1].requires_grad_(False)
+    optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    with pastnet.torch.Recorder(logdir / "a", model, optimizer, every=1) as recorder:
+        for step in range(1, 6):
+            optimizer.zero_grad()
+            model(torch.ones(8, 2)).square().sum().backward()
+            optimizer.step()
             recorder.record(step)
 
 
@@ -385,6 +430,13 @@ CASES = {
         one(expect=DECLARED, audit=False), [], 2, ("nothing was compared",)
     ),
     "declared in one run": Case(several(one(expect=DECLARED), one()), [], 2, ("expect=",)),
+    "only in the second part": Case(grown, frozen("base.*"), 1, ("base/b/kernel: held at 10 of 20",)),
+    "without the comparisons of its end": Case(
+        without_last_comparisons, ASKED, 2, ("compared at its last records can't be read",)
+    ),
+    "computed from what trains": Case(
+        normalised_weight, frozen("*.weight"), 1, ("with the weights it is computed from",)
+    ),
     "thinned": Case(
         told(lambda run: run.train(3000)), ASKED, 0, ("3,000 records from step 1 to 3,000",)
     ),
