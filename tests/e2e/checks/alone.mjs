@@ -17,7 +17,7 @@ export async function alone({ newPage }, { file, views }) {
       canvases,
       alerts: await text(page, "[role=alert]"),
       heads: await text(page, ".run-head .two"),
-      findings: await text(page, ".finding-text"),
+      findings: await text(page, ".finding .finding-text"),
       title: (await text(page, ".layer-title h1, .inspector h2")).join(" "),
     };
   }

@@ -59,7 +59,7 @@ const asTable = (frame) => click(frame, "button[aria-label^='View'][aria-label$=
 /** The list of findings. */
 async function inFindings(frame, { runs }) {
   const told = await frame.$$eval(".finding-run > span", (names) => names.map(({ title }) => title));
-  return { runs: runs.filter((run) => !told.includes(run)), told, texts: await text(frame, ".finding-text") };
+  return { runs: runs.filter((run) => !told.includes(run)), told, texts: await text(frame, ".finding .finding-text") };
 }
 
 /** The Network view and what lies beside it. */
