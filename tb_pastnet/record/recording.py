@@ -317,6 +317,7 @@ class Recording:
             self._lineage.close()
         self._lineage.lock.release()
 
+    @noted("Could not close the log at the end of the program")
     def close_at_exit(self) -> None:
         """Keeps this Recorder until the program ends, which closes it, or until `close`."""
         AT_EXIT.add(self.close)

@@ -27,8 +27,7 @@ class HuggingFaceCallback(RecordingCallback, TrainerCallback):
 
     Args:
         logdir: the run's directory, as for `Recorder`.
-        every, past, variables, channel_axis, trainable, kept, follows, expect, config, audit,
-            budget, log, exit_timeout: as for `Recorder`.
+        every: like all other options, as for `Recorder`.
         on_violation: as for `Recorder`; with "stop" training ends after the step.
 
     Raises:

@@ -40,7 +40,7 @@ from tb_pastnet.torch.pruned_masks import PrunedMasks
 from tb_pastnet.torch.spread import SpreadSource, is_sharded, measures_of
 from tb_pastnet.torch.torch_source import TorchSource
 
-Optimizers: TypeAlias = torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None
+Optimizers: TypeAlias = "torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None"
 Declared = Mapping[Any, Any]
 """By a user's name of a weight: a boolean for all of it, or a mask of 0 and 1 of its shape."""
 

@@ -18,7 +18,7 @@ _SAMPLED = 1 << 16
 _COPIED = 1 << 20
 """Elements of a weight that isn't contiguous, up to which it is sampled."""
 
-Sample: TypeAlias = torch.Tensor | None
+Sample: TypeAlias = "torch.Tensor | None"
 
 
 @dataclass
