@@ -55,9 +55,7 @@ def watch(  # noqa: D417 - options are described once
             by time and host, as TensorBoard's SummaryWriter names it.
         optimizer: the one whose steps count, or a list. None: each step of any that has a parameter
             of the module.
-        every, past, variables, channel_axis, trainable, kept, follows, expect, config,
-            audit, budget, on_violation, log, initial_step, exit_timeout: as for
-            `pastnet.torch.Recorder`.
+        every: like all other options, as for `pastnet.torch.Recorder`.
 
     Returns:
         The `pastnet.torch.Recorder`, or the trainer's callback.
