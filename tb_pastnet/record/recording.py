@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from contextlib import suppress
 from typing import TypeVar
 
 from tb_pastnet.core.account import NO_OPTIMIZER_STEP
@@ -326,7 +327,9 @@ class Recording:
         """Ends a training with a line in the terminal: not in what the program itself prints."""
         if self.records and not (self.reported or self._is_stepless):
             self.reported = True
-            print(self.summary, file=sys.stderr)  # noqa: T201 - users want to see it
+            # In a signal handler, or without a terminal, there may be no place for it.
+            with suppress(Exception):
+                sys.stderr.write(f"{self.summary}\n")
 
     def _say_nothing_recorded(self) -> None:
         is_told = self.records and not self._is_stepless
