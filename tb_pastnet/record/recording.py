@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 import weakref
-from contextlib import suppress
 from typing import TypeVar
 
 from tb_pastnet.core.account import NO_OPTIMIZER_STEP
@@ -27,7 +25,7 @@ from tb_pastnet.record.scalars import Scalars
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import AT_EXIT, Sink
 from tb_pastnet.record.source import Probing, Source
-from tb_pastnet.record.summary_line import nothing_recorded, summary_line
+from tb_pastnet.record.summary_line import nothing_recorded, say, summary_line
 
 Own = TypeVar("Own", bound="Recording")
 
@@ -327,9 +325,7 @@ class Recording:
         """Ends a training with a line in the terminal: not in what the program itself prints."""
         if self.records and not (self.reported or self._is_stepless):
             self.reported = True
-            # In a signal handler, or without a terminal, there may be no place for it.
-            with suppress(Exception):
-                sys.stderr.write(f"{self.summary}\n")
+            say(self.summary)
 
     def _say_nothing_recorded(self) -> None:
         is_told = self.records and not self._is_stepless

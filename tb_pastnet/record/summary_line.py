@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from contextlib import suppress
 
 from tb_pastnet.core.counted import counted
 from tb_pastnet.format.overhead import Overhead
@@ -29,6 +31,13 @@ def summary_line(
         parts.append(f"recording overhead {overhead.share:.1%}")
     proven = f"{counted(records, 'record')}; {verified}"
     return f"PastNet: {proven}; {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
+
+
+def say(line: str) -> None:
+    """Shows it where the program doesn't print its own results."""
+    # In a signal handler, or without a terminal, there may be no place for it.
+    with suppress(Exception):
+        sys.stderr.write(f"{line}\n")
 
 
 def nothing_recorded(logdir: str, steps: int, every: int, idle: int = 0) -> str:
