@@ -327,6 +327,8 @@ class Recorder(Recording):
             counted: these; () are all that have a weight of the module.
         """
         own, steps, named = weakref.ref(self), weakref.WeakSet(counted), bool(counted)
+        earlier: weakref.WeakSet[Any] = weakref.WeakSet()
+        latest: list[int] = []
 
         def done(stepped: torch.optim.Optimizer) -> None:
             recorder = own()
@@ -334,8 +336,12 @@ class Recorder(Recording):
                 return
             if stepped in steps or (not named and recorder._steps.trained_by(stepped)):
                 recorder.record()
-                if not named and recorder._steps.trainers > 1:
-                    recorder._failures.add(_ANY_COUNTS)
+                # One that takes over from another is no reason to name one.
+                if not named and latest != [id(stepped)]:
+                    if stepped in earlier:
+                        recorder._failures.add(_ANY_COUNTS)
+                    earlier.add(stepped)
+                    latest[:] = [id(stepped)]
 
         self._steps.done = done
 

@@ -135,3 +135,15 @@ def test_a_trainer_of_hugging_face_gets_the_callback(tmp_path):
     trainer.train()
     (run,) = pastnet.read(tmp_path / "pastnet").runs.values()
     assert run.steps.tolist() == [1, 2, 4, 5]
+
+
+def test_an_optimizer_may_take_over_from_another(tmp_path):
+    model = torch.nn.Sequential(*parts())
+    recorder = pastnet.watch(model, tmp_path, every=1)
+    for make in (torch.optim.SGD, torch.optim.Adam):
+        optimizer = make(model.parameters(), 0.01)
+        for _ in range(2):
+            step(model, optimizer)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert (run.steps.tolist(), dict(run.notes)) == ([1, 2, 3, 4], {})
