@@ -419,7 +419,8 @@ def _is_held(evidence: _Evidence, name: str) -> bool:
     return last is not None and last.whole and last.last_step == place.compared.last_step
 
 
-def _sparsity(evidence: _Evidence, names: Sequence[str], least: float) -> _Answer:
+def _sparsity(evidence: _Evidence, matched: Sequence[str], least: float) -> _Answer:
+    names = [name for name in matched if _counts(evidence, name)] or matched
     pruned, size, changed = 0, sum(evidence.weights[name].size for name in names), 0
     for name in names:
         place = evidence.places[name][-1]
@@ -437,6 +438,12 @@ def _sparsity(evidence: _Evidence, names: Sequence[str], least: float) -> _Answe
     if sparse >= least * size * (1 - 1e-9):
         return _Answer(HOLDS, text, tuple(names))
     return _Answer(FAILS if evidence.ended else OPEN, text, tuple(names), last)
+
+
+def _counts(evidence: _Evidence, name: str) -> bool:
+    """Whether a weight counts for a sparsity, as in a report: kernels, and what is pruned."""
+    place = evidence.places[name][-1]
+    return evidence.weights[name].kernel or place.compared.pruned.get(place.number, 0) > 0
 
 
 def _statistics(evidence: _Evidence, asked: Sequence[str]) -> _Answer:

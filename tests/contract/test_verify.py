@@ -147,7 +147,7 @@ def pruned(share: float, leak: int = 0) -> Callable[[Path], None]:
     return told(story, frozen={})
 
 
-def normalised(mode: str) -> Callable[[Path], None]:
+def normalised(mode: str, **settings: Any) -> Callable[[Path], None]:
     """A torch module whose base is frozen, with BatchNorm in it and in the head."""
 
     def build(logdir: Path) -> None:
@@ -164,7 +164,8 @@ def normalised(mode: str) -> Callable[[Path], None]:
         if mode == "eval":
             parts["base"].eval()
         optimizer = torch.optim.SGD(parts["head"].parameters(), lr=0.1)
-        with pastnet.torch.Recorder(logdir / "a", model, optimizer, every=1) as recorder:
+        settings["every"] = 1
+        with pastnet.torch.Recorder(logdir / "a", model, optimizer, **settings) as recorder:
             for step in range(1, 11):
                 optimizer.zero_grad()
                 model(torch.randn(8, 2)).square().sum().backward()
@@ -333,6 +334,10 @@ CASES = {
         pruned(0.75, leak=2), ["--sparsity", "base.*.kernel>=0.75"], 1, ("2 held ones changed",)
     ),
     "pruned is held": Case(pruned(1.0), frozen("base.a.kernel"), 1, ("from step 11 to 20",)),
+    "sparsity of a layer": Case(  # its bias isn't pruned, and doesn't count
+        pruned(0.75), ["--sparsity", "base/a>=1", "--sparsity", "base/a/bias>=0.1"], 1,
+        ("100.0% of 12 values in base/a/kernel", "0.0% of 4 values in base/a/bias"),
+    ),
     "no share": Case(one(), ["--sparsity", "base.*>=much"], 2),
     "all runs": Case(several(one(), one()), ASKED, 0),
     "one run of three differs": Case(
@@ -380,6 +385,14 @@ CASES = {
     ),
     "declared, but other things are asked": Case(
         one(frozen={}, expect=DECLARED), ["--trains", "head.*"], 0
+    ),
+    "declared, and statistics are asked": Case(  # of its frozen layers
+        normalised("eval", expect={"base": "frozen"}), ["--statistics", "still"], 0,
+        ("frozen base: 15 values", "base/1/running_mean and base/1/running_var: unchanged"),
+    ),
+    "declared, contradicted, and statistics are asked": Case(
+        normalised("eval", expect={"head": "frozen"}), ["--statistics", "still"], 1,
+        ("frozen head: head/0/weight",),
     ),
     "declared, and not compared": Case(
         one(expect=DECLARED, audit=False), [], 2, ("nothing was compared",)
