@@ -100,7 +100,7 @@ class OptimizerSteps:
         return optimizer in self._trainers
 
     def meet(self, optimizer: Optimizer) -> bool:
-        """Follows an optimizer before its step; whether it is new, and trains any of the weights."""
+        """Follows an optimizer before its step; whether it is new and trains any of the weights."""
         return optimizer not in self._trainers and self._find(optimizer) is not None
 
     def expect(self, most: float, method: Callable[[], None]) -> None:

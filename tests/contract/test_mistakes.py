@@ -121,6 +121,7 @@ VALUES = [
     ("PastNetwork(model, past=model)", "past=", "Leave past= out"),
     ("PastVariables(model)", "variables=", "Pass model.variables"),
     ("PastVariables(model.variables).sync('hard')", "tau", "Use 1"),
+    ("clone_network(Torch())", "inputs=", "copy.deepcopy(model)"),
     ("clone_network(model.inputs)", "outputs", "at the end of the network"),
     ("clone_network(model, weights='random')", "weights", "'fresh'"),
     ("summary.channels('a', x, x, kept=[1, 0])", "kept mask", "one element per weight"),
