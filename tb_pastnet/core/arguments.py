@@ -86,11 +86,17 @@ def answered(called: C) -> C:
     return _answering(called, called.__name__)  # type: ignore[return-value]
 
 
-def check(shown: str, given: Iterable[str], names: Collection[str]) -> None:
-    """Raises UnknownArgument for the first name that isn't among those of `shown`."""
+def check(shown: str, given: Iterable[str], names: Collection[str], rest: str = "") -> None:
+    """Raises UnknownArgument for the first name that isn't among those of `shown`.
+
+    What it takes any number of, by place, is called `rest`.
+    """
     for name in given:
         if name not in names:
             expected, mend = _meant(name, names)
+            if rest and not get_close_matches(name, names, 1):
+                call = f"{shown}({', '.join([*names][:1])}, …)"
+                expected, mend = f"{rest} by place", f"Write {call}."
             raise UnknownArgument(
                 f"Could not call {shown}: expected {expected}, got {name}=. {mend}"
             )
@@ -119,11 +125,12 @@ def explain(
 ) -> None:
     """Raises UnknownArgument if a function can't be called with these arguments."""
     parameters = inspect.signature(function).parameters.values()
+    rest = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
     if not any(each.kind is each.VAR_KEYWORD for each in parameters):
-        check(shown, kwargs, names_of(function))
+        check(shown, kwargs, names_of(function, rest), *rest)
     given = {each.name for each in list(parameters)[: len(args)]} | kwargs.keys()
     places = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
-    if len(args) > len(places) and not any(each.kind is each.VAR_POSITIONAL for each in places):
+    if len(args) > len(places) and not rest:
         names = ", ".join(each.name for each in places if each.name != "self")
         raise UnknownArgument(
             f"Could not call {shown}: expected at most {len(places) - ('self' in given)} "

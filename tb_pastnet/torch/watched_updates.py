@@ -102,8 +102,8 @@ class WatchedUpdates:
         """Notes what an optimizer that wasn't given has of held weights, before its first step."""
         if self.steps.meet(optimizer):
             own = {id(each) for each in parameters_of(optimizer)}
-            held = self._held.values()
-            self._causes.begin([each for each in held if id(each.weight.entry.stored) in own])
+            known = {name for name, each in self._weights.items() if id(each.entry.stored) in own}
+            self._causes.begin([each for name, each in self._held.items() if name in known])
 
     def _without_step(self, name: str, cause: str) -> str:
         """The cause if no optimizer has a weight, or its optimizer made no step."""
