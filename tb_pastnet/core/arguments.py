@@ -51,6 +51,12 @@ _OURS = {
 }
 """The names of others, by our name."""
 
+_OPPOSITE = {
+    **dict.fromkeys(("frozen", "freeze"), ", False for what is frozen"),
+    **dict.fromkeys(("pruned", "prune"), ", 0 for what is pruned"),
+}
+"""Names that mean the opposite of ours, and what to write then."""
+
 _TENSORBOARD = "keras.callbacks.TensorBoard takes it: use both callbacks."
 _STOPPING = (
     "keras.callbacks.EarlyStopping takes it; on_violation='stop' ends a training whose frozen "
@@ -159,5 +165,5 @@ def _meant(name: str, names: Collection[str]) -> tuple[str, str]:
     if not ours and name in _ELSEWHERE:
         return "an argument that it has", _ELSEWHERE[name]
     if near := ours or get_close_matches(name, names, 1):
-        return f"{near[0]}=", f"Write {near[0]}=."
+        return f"{near[0]}=", f"Write {near[0]}={_OPPOSITE.get(name, '')}."
     return f"some of {', '.join(names)}", "Leave it out, or write one of them."

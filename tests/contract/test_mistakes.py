@@ -51,6 +51,7 @@ SPELT = [
     ("v1.RecorderHook(run, save_steps=9)", "save_steps=", "Write every="),
     ("numpy.Recorder(run, {'w': get}, lr=0.1)", "lr=", "Write learning_rate="),
     ("numpy.Recorder(run, {'w': get}, masks={'w': False})", "masks=", "Write trainable="),
+    ("numpy.Recorder(run, {'w': get}, frozen={'w': True})", "frozen=", "False for what is frozen"),
     ("numpy.Recorder(run, weights={'w': get})", "weights=", "Write arrays="),
     ("numpy.Recorder(run, {'w': get}, 5)", "got 3", "Recorder(logdir, arrays)"),
     ("Recorder(run, model, trainable={'first/kernel': False})", "trainable=", "pastnet.Masks"),
