@@ -55,7 +55,7 @@ _OPPOSITE = {
     **dict.fromkeys(("frozen", "freeze"), ", False for what is frozen"),
     **dict.fromkeys(("pruned", "prune"), ", 0 for what is pruned"),
 }
-"""Names that mean the opposite of ours, and what to write then."""
+"""Names that say the opposite, and what to write then."""
 
 _TENSORBOARD = "keras.callbacks.TensorBoard takes it: use both callbacks."
 _STOPPING = (

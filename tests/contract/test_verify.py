@@ -147,6 +147,16 @@ def pruned(share: float, leak: int = 0) -> Callable[[Path], None]:
     return told(story, frozen={})
 
 
+def pruned_each(training: Training) -> Training:
+    """52.5 % of each kernel of the base are pruned, rounded: 6 of 12, and 8 of 16."""
+    kept = {
+        "base/a/kernel": np.arange(12).reshape(3, 4) >= 6,
+        "base/b/kernel": np.arange(16).reshape(4, 4) >= 8,
+    }
+    training.train(10).recorder.declare(kept=kept)
+    return training.train(10)
+
+
 def normalised(mode: str, **settings: Any) -> Callable[[Path], None]:
     """A torch module whose base is frozen, with BatchNorm in it and in the head."""
 
@@ -334,6 +344,14 @@ CASES = {
         pruned(0.75, leak=2), ["--sparsity", "base.*.kernel>=0.75"], 1, ("2 held ones changed",)
     ),
     "pruned is held": Case(pruned(1.0), frozen("base.a.kernel"), 1, ("from step 11 to 20",)),
+    "sparsity, to whole values": Case(pruned(0.75), ["--sparsity", "*.kernel>=0.59"], 0),
+    "sparsity, a value short": Case(pruned(0.75), ["--sparsity", "*.kernel>=0.6"], 1),
+    "sparsity of each, to whole values": Case(
+        told(pruned_each, frozen={}), ["--sparsity", "base.*>=0.525"], 0, ("50.0% of 28 values",)
+    ),
+    "sparsity of each, a value short": Case(
+        told(pruned_each, frozen={}), ["--sparsity", "base.*>=0.55"], 1
+    ),
     "sparsity of a layer": Case(  # its bias isn't pruned, and doesn't count
         pruned(0.75), ["--sparsity", "base/a>=1", "--sparsity", "base/a/bias>=0.1"], 1,
         ("100.0% of 12 values in base/a/kernel", "0.0% of 4 values in base/a/bias"),
