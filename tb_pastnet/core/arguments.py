@@ -51,6 +51,12 @@ _OURS = {
 }
 """The names of others, by our name."""
 
+_OPPOSITE = {
+    **dict.fromkeys(("frozen", "freeze"), ", False for what is frozen"),
+    **dict.fromkeys(("pruned", "prune"), ", 0 for what is pruned"),
+}
+"""Names that say the opposite, and what to write then."""
+
 _TENSORBOARD = "keras.callbacks.TensorBoard takes it: use both callbacks."
 _STOPPING = (
     "keras.callbacks.EarlyStopping takes it; on_violation='stop' ends a training whose frozen "
@@ -86,11 +92,17 @@ def answered(called: C) -> C:
     return _answering(called, called.__name__)  # type: ignore[return-value]
 
 
-def check(shown: str, given: Iterable[str], names: Collection[str]) -> None:
-    """Raises UnknownArgument for the first name that isn't among those of `shown`."""
+def check(shown: str, given: Iterable[str], names: Collection[str], rest: str = "") -> None:
+    """Raises UnknownArgument for the first name that isn't among those of `shown`.
+
+    What it takes any number of, by place, is called `rest`.
+    """
     for name in given:
         if name not in names:
             expected, mend = _meant(name, names)
+            if rest and not get_close_matches(name, names, 1):
+                call = f"{shown}({', '.join([*names][:1])}, …)"
+                expected, mend = f"{rest} by place", f"Write {call}."
             raise UnknownArgument(
                 f"Could not call {shown}: expected {expected}, got {name}=. {mend}"
             )
@@ -119,11 +131,12 @@ def explain(
 ) -> None:
     """Raises UnknownArgument if a function can't be called with these arguments."""
     parameters = inspect.signature(function).parameters.values()
+    rest = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
     if not any(each.kind is each.VAR_KEYWORD for each in parameters):
-        check(shown, kwargs, names_of(function))
+        check(shown, kwargs, names_of(function, rest), *rest)
     given = {each.name for each in list(parameters)[: len(args)]} | kwargs.keys()
     places = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
-    if len(args) > len(places) and not any(each.kind is each.VAR_POSITIONAL for each in places):
+    if len(args) > len(places) and not rest:
         names = ", ".join(each.name for each in places if each.name != "self")
         raise UnknownArgument(
             f"Could not call {shown}: expected at most {len(places) - ('self' in given)} "
@@ -152,5 +165,5 @@ def _meant(name: str, names: Collection[str]) -> tuple[str, str]:
     if not ours and name in _ELSEWHERE:
         return "an argument that it has", _ELSEWHERE[name]
     if near := ours or get_close_matches(name, names, 1):
-        return f"{near[0]}=", f"Write {near[0]}=."
+        return f"{near[0]}=", f"Write {near[0]}={_OPPOSITE.get(name, '')}."
     return f"some of {', '.join(names)}", "Leave it out, or write one of them."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -430,14 +431,16 @@ def _is_held(evidence: _Evidence, name: str) -> bool:
     return last is not None and last.whole and last.last_step == place.compared.last_step
 
 
-def _sparsity(evidence: _Evidence, names: Sequence[str], least: float) -> _Answer:
-    pruned, size, changed = 0, sum(evidence.weights[name].size for name in names), 0
+def _sparsity(evidence: _Evidence, matched: Sequence[str], least: float) -> _Answer:
+    names = [name for name in matched if _counts(evidence, name)] or matched
+    pruned, sizes, changes = [], [evidence.weights[name].size for name in names], []
     for name in names:
         place = evidence.places[name][-1]
         own = place.compared.held.get(place.number)
-        pruned += place.compared.pruned.get(place.number, 0)
-        changed += own.changed if own is not None else 0
-    sparse = max(pruned - changed, 0)
+        pruned.append(place.compared.pruned.get(place.number, 0))
+        changes.append(own.changed if own is not None else 0)
+    size, changed = sum(sizes), sum(changes)
+    sparse = max(sum(pruned) - changed, 0)
     last = max(evidence.places[name][-1].compared.last_step or 0 for name in names)
     text = (
         f"{sparse / size:.1%} of {counted(size, 'value')} in {named(names, 'weight')} are pruned "
@@ -445,9 +448,22 @@ def _sparsity(evidence: _Evidence, names: Sequence[str], least: float) -> _Answe
     )
     if changed:
         text += f"; {changed:,} held ones changed, and don't count"
-    if sparse >= least * size * (1 - 1e-9):
+    # Pruning rounds to whole values: in all weights together, or in each.
+    each = zip(pruned, changes, sizes, strict=True)
+    if sparse >= _whole(least * size) or all(p - c >= _whole(least * s) for p, c, s in each):
         return _Answer(HOLDS, text, tuple(names))
     return _Answer(FAILS if evidence.ended else OPEN, text, tuple(names), last)
+
+
+def _whole(values: float) -> int:
+    """As `pruning_rules` rounds; a share above zero of a small weight isn't nothing."""
+    return max(round(values), math.ceil(min(values, 1)))
+
+
+def _counts(evidence: _Evidence, name: str) -> bool:
+    """Whether a weight counts for a sparsity, as in a report: kernels, and what is pruned."""
+    place = evidence.places[name][-1]
+    return evidence.weights[name].kernel or place.compared.pruned.get(place.number, 0) > 0
 
 
 def _statistics(evidence: _Evidence, asked: Sequence[str]) -> _Answer:

@@ -51,6 +51,10 @@ _CALLS = {
         JAX: "pastnet.jax.Recorder(logdir, params, trainable=tree): it checks that these weights "
         "stay",
     },
+    "clone": {
+        TORCH: "copy.deepcopy(model)",
+        JAX: "copy = params: JAX arrays don't change",
+    },
     "keep the past of": {
         KERAS: "pastnet.PastNetwork(model)",
         TORCH: "copy.deepcopy(model) for a past network, and pastnet.torch.Recorder(logdir, model, "
@@ -77,7 +81,7 @@ def check_subject(subject: Any, kind: str, task: str, argument: str = "model") -
     Args:
         subject: the user's.
         kind: what is expected.
-        task: "record", "hold the weights of" or "keep the past of".
+        task: "record", "watch", "hold the weights of", "clone" or "keep the past of".
         argument: its name.
     """
     got = kind_of(subject)

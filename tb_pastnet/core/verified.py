@@ -18,6 +18,7 @@ class RecordedWeight(NamedTuple):
     layer: str
     size: int
     statistic: bool = False  # of a layer such as BatchNorm: training doesn't hold or train it
+    kernel: bool = True  # a sparsity counts it though nothing of it is pruned
 
 
 class ComparedLineage(NamedTuple):

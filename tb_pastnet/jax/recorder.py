@@ -28,6 +28,10 @@ from tb_pastnet.record.scalars import LogFunction
 Declared = Any
 """A pytree of booleans or arrays of 0 and 1, a prefix of one, or a function that makes it."""
 
+_NO_STATE = (
+    "Why frozen weights moved is unknown: pass opt_state= to the Recorder and to each record"
+)
+
 
 @answered
 class Recorder(ArrayRecorder):
@@ -131,6 +135,7 @@ class Recorder(ArrayRecorder):
         options = Options.of(locals())
         schedule = options.schedule()
         self._tree = Tree(params)
+        self._causes = StateCauses(self._tree)
         with self._tree.seen(params, opt_state):
             network = network_of(params, self._tree, variables, channel_axis, follows)
             packages = ("jax", "flax", "optax")
@@ -142,7 +147,7 @@ class Recorder(ArrayRecorder):
                 by_name(params, trainable, "trainable"),
                 by_name(params, kept, "kept"),
                 options,
-                causes=StateCauses(self._tree),
+                causes=self._causes,
             )
         self._tree.training = schedule.timer.part(OUTSIDE)
 
@@ -170,6 +175,9 @@ class Recorder(ArrayRecorder):
             self._source.given = learning_rate
             super().record(step)
             self._source.given = None
+        if self._causes.misses_state:
+            self._causes.misses_state = False
+            self._failures.add(_NO_STATE)
 
     @noted("Could not copy the past values")
     def sync(self, params: Any) -> None:  # type: ignore[override]

@@ -22,10 +22,14 @@ class StateCauses(DecayByNumbers):
     """Compares the optimizer state of held weights with that from when they began to be held.
 
     In an optax state these are the arrays whose path ends with that of a leaf, of its shape.
+
+    Attributes:
+        misses_state: whether a cause is unknown, and no state was passed that could show it.
     """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        self.misses_state = False
         self._begun: dict[str, tuple[Ints, Slots]] = {}
 
     def begin(self, held: Sequence[HeldArray]) -> None:
@@ -42,6 +46,12 @@ class StateCauses(DecayByNumbers):
         for each in missing:
             positions = sampled(each.flags())
             self._begun[each.name] = positions, self._slots(each, positions)
+
+    def cause(self, held: HeldArray, channels: Ints) -> str:
+        """See `CauseFinder`."""
+        cause = super().cause(held, channels)
+        self.misses_state |= cause == "unknown" and self._tree.state is None
+        return cause
 
     def facts(self, held: HeldArray, channels: Ints) -> Facts:
         """See `CauseFinder`."""

@@ -55,6 +55,11 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
+_NO_RUNS = (
+    "expected a log with runs, got none. Pass the directory that training wrote to. While "
+    "it trains, records come within two seconds, or when you call flush."
+)
+
 
 class Run:
     """One run. Small facts are read at once, the records when they are accessed.
@@ -345,8 +350,8 @@ class Log(Named[Run]):
         self.store = store
         runs = {name: alone(store.reader(LOCAL, run), Run) for name, run in catalog.runs.items()}
         self._readers = {name: run._reader for name, run in runs.items()}
-        super().__init__(runs, "run", "the log directory")
-        self.runs: Named[Run] = Named(runs, "run", "the log directory")
+        super().__init__(runs, "run", "the log directory", _NO_RUNS)
+        self.runs: Named[Run] = Named(runs, "run", "the log directory", _NO_RUNS)
         self.unopened = source.unopened + source.left_out
         lost = (
             (source.unopened, "Files and directories that can't be opened"),

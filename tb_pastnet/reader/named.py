@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.names import resolve
+from tb_pastnet.errors import UnknownName
 
 Thing = TypeVar("Thing")
 
@@ -23,6 +24,7 @@ class Named(Mapping[str, Thing]):
         things: by their full names.
         kind: the kind of thing, for errors.
         root: the root of the names, for errors.
+        empty: what was expected if there are none, and what to do, for errors.
 
     Raises:
         UnknownName: when a name is looked up that fits none or several; a KeyError.
@@ -33,10 +35,11 @@ class Named(Mapping[str, Thing]):
         (1, ['block/conv1', 'head'])
     """
 
-    def __init__(self, things: Mapping[str, Thing], kind: str, root: str) -> None:
+    def __init__(self, things: Mapping[str, Thing], kind: str, root: str, empty: str = "") -> None:
         self._things = dict(things)
         self._kind = kind
         self._root = root
+        self._empty = empty
 
     def __getitem__(self, name: str) -> Thing:
         return self._things[self._full(name)]
@@ -44,6 +47,8 @@ class Named(Mapping[str, Thing]):
     def _full(self, name: str) -> str:
         if name in self._things:
             return name
+        if self._empty and not self._things:
+            raise UnknownName(f"Could not find {self._kind} {name!r:.60}: {self._empty}")
         return resolve(name, self._things, self._kind, self._root)
 
     def chosen(self, names: Sequence[str] | None) -> list[Thing]:

@@ -8,6 +8,7 @@ from tb_pastnet.core.expected import (
     FAILS,
     FROZEN,
     NO_ANSWER,
+    STATISTICS,
     Expectation,
     Outcome,
     declared,
@@ -20,7 +21,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SINK, CatalogRun
-from tb_pastnet.reader.state_series import STATISTIC
+from tb_pastnet.reader.state_series import KERNEL, STATISTIC
 from tb_pastnet.reader.store import RunReader
 
 _PARTIAL = (
@@ -41,7 +42,11 @@ def compared_in(run: CatalogRun) -> list[ComparedLineage]:
         described = head.description
         weights = [
             RecordedWeight(
-                each.id, each.layer, each.channels * each.elements, each.role == STATISTIC
+                each.id,
+                each.layer,
+                each.channels * each.elements,
+                each.role == STATISTIC,
+                each.role == KERNEL,
             )
             for each in (described.variables if described else ())
         ]
@@ -59,9 +64,13 @@ def verified_in(run: CatalogRun) -> Verified:
 def outcomes_of(
     reader: RunReader, expectations: Sequence[Expectation], *, at_end: bool = False
 ) -> list[Outcome]:
-    """Whether expectations hold in a run; while it is live, or can't be read, nothing does."""
+    """Whether expectations hold in a run; while it is live, or can't be read, nothing does.
+
+    What was declared is asked, too, unless they say what weights should do.
+    """
     run = reader.run
-    expectations = expectations or declared_in(run)
+    if all(each.kind == STATISTICS for each in expectations):  # `expect=` has no word for these
+        expectations = [*declared_in(run), *expectations]
     if problem := unverifiable(run):
         return [Outcome(each, NO_ANSWER, f"{each.text}: {problem}") for each in expectations]
     found = evaluate(expectations, compared_in(run), at_end=at_end)

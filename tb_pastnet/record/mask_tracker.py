@@ -44,7 +44,11 @@ class MaskTracker:
         self._layers = {weight.name: weight.layer for weight in weights}
         self._recorded = [
             RecordedWeight(
-                each.name, each.layer, each.axis.channels * each.axis.elements, each.statistic
+                each.name,
+                each.layer,
+                each.axis.channels * each.axis.elements,
+                each.statistic,
+                each.role == "kernel",
             )
             for each in weights
         ]

@@ -24,7 +24,7 @@ def summary_line(
         >>> summary_line("runs/a", 1, "nothing was frozen", 0, 0.5, Overhead(10, 2.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0))
         'PastNet: 1 record; nothing was frozen; no violations, sparsity 50.0%, recording overhead 5.0%. See: tensorboard --logdir runs/a'
     """  # noqa: E501 - a line in a terminal
-    parts = [counted(violations, "violation") if violations else "no violations"]
+    parts = [counted(violations, "violated channel") if violations else "no violations"]
     if sparsity > 0:
         parts.append(f"sparsity {sparsity:.1%}")
     if overhead.training > 0:

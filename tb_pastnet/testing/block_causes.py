@@ -40,6 +40,31 @@ class _KerasCauses(Causes):
     free = "trainable is True: nothing froze it"
     running = "its layer is called with training=True"
 
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._optimizer, self._steps = self._now()
+
+    def of_moved(self, tensor: Tensor) -> str:
+        if tensor.statistic or not tensor.frozen:
+            return super().of_moved(tensor)
+        from tb_pastnet.keras.model.optimizers import trains
+        from tb_pastnet.keras.model.walk import held_by
+
+        optimizer, steps = self._now()
+        stepped = optimizer is self._optimizer and steps > self._steps
+        if not stepped or isinstance(tensor.value, np.ndarray):  # what a masked layer computes
+            return ""
+        return CAUSES["not_recompiled"] if trains(optimizer, held_by(tensor.value)) else ""
+
+    def _now(self) -> tuple[Any, int]:
+        """The optimizer of `compile`, and how many updates it has made."""
+        optimizer = getattr(self._model, "optimizer", None)
+        if optimizer is None:
+            return None, 0
+        from tb_pastnet.keras.model.optimizers import steps_of
+
+        return optimizer, steps_of(optimizer)
+
 
 class _TorchCauses(Causes):
     """Looks at each step of torch's optimizers."""
@@ -88,4 +113,4 @@ def causes_of(subject: Any, bits: Bits) -> Causes:
     kind = kind_of(subject)
     if kind == TORCH:
         return _TorchCauses(subject, bits)
-    return _KerasCauses() if kind == KERAS else Causes()
+    return _KerasCauses(subject) if kind == KERAS else Causes()

@@ -99,6 +99,10 @@ class OptimizerSteps:
         """Whether an optimizer that made a step has any of the weights."""
         return optimizer in self._trainers
 
+    def meet(self, optimizer: Optimizer) -> bool:
+        """Follows an optimizer before its step; whether it is new and trains any of the weights."""
+        return optimizer not in self._trainers and self._find(optimizer) is not None
+
     def expect(self, most: float, method: Callable[[], None]) -> None:
         """Calls a bound method, kept weakly, after each update beyond `most`."""
         self.most, self._overdue = most, weakref.WeakMethod(method)

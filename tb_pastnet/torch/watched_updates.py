@@ -15,7 +15,7 @@ from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array
 from tb_pastnet.torch.module_audit import ModuleCauses
 from tb_pastnet.torch.module_weights import TorchWeight
-from tb_pastnet.torch.optimizer_steps import OptimizerSteps
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps, parameters_of
 from tb_pastnet.torch.still_causes import StillCauses, overflows
 
 
@@ -52,6 +52,8 @@ class WatchedUpdates:
             if not parameter.requires_grad
         }
         self._causes.begin(list(self._held.values()))
+        if self._held:
+            self.steps.listen(before=self._meet)
 
     def why_still(
         self, still: Iterable[str] | None = None, moved: Iterable[str] = ()
@@ -95,6 +97,13 @@ class WatchedUpdates:
     def close(self) -> None:
         """Ends the look at updates."""
         self.steps.close()
+
+    def _meet(self, optimizer: Optimizer) -> None:
+        """Notes what an optimizer that wasn't given has of held weights, before its first step."""
+        if self.steps.meet(optimizer):
+            own = {id(each) for each in parameters_of(optimizer)}
+            known = {name for name, each in self._weights.items() if id(each.entry.stored) in own}
+            self._causes.begin([each for name, each in self._held.items() if name in known])
 
     def _without_step(self, name: str, cause: str) -> str:
         """The cause if no optimizer has a weight, or its optimizer made no step."""

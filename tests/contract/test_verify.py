@@ -192,7 +192,17 @@ def pruned(share: float, leak: int = 0) -> Callable[[Path], None]:
     return told(story, frozen={})
 
 
-def normalised(mode: str) -> Callable[[Path], None]:
+def pruned_each(training: Training) -> Training:
+    """52.5 % of each kernel of the base are pruned, rounded: 6 of 12, and 8 of 16."""
+    kept = {
+        "base/a/kernel": np.arange(12).reshape(3, 4) >= 6,
+        "base/b/kernel": np.arange(16).reshape(4, 4) >= 8,
+    }
+    training.train(10).recorder.declare(kept=kept)
+    return training.train(10)
+
+
+def normalised(mode: str, **settings: Any) -> Callable[[Path], None]:
     """A torch module whose base is frozen, with BatchNorm in it and in the head."""
 
     def build(logdir: Path) -> None:
@@ -209,7 +219,8 @@ def normalised(mode: str) -> Callable[[Path], None]:
         if mode == "eval":
             parts["base"].eval()
         optimizer = torch.optim.SGD(parts["head"].parameters(), lr=0.1)
-        with pastnet.torch.Recorder(logdir / "a", model, optimizer, every=1) as recorder:
+        settings["every"] = 1
+        with pastnet.torch.Recorder(logdir / "a", model, optimizer, **settings) as recorder:
             for step in range(1, 11):
                 optimizer.zero_grad()
                 model(torch.randn(8, 2)).square().sum().backward()
@@ -378,6 +389,18 @@ CASES = {
         pruned(0.75, leak=2), ["--sparsity", "base.*.kernel>=0.75"], 1, ("2 held ones changed",)
     ),
     "pruned is held": Case(pruned(1.0), frozen("base.a.kernel"), 1, ("from step 11 to 20",)),
+    "sparsity, to whole values": Case(pruned(0.75), ["--sparsity", "*.kernel>=0.59"], 0),
+    "sparsity, a value short": Case(pruned(0.75), ["--sparsity", "*.kernel>=0.6"], 1),
+    "sparsity of each, to whole values": Case(
+        told(pruned_each, frozen={}), ["--sparsity", "base.*>=0.525"], 0, ("50.0% of 28 values",)
+    ),
+    "sparsity of each, a value short": Case(
+        told(pruned_each, frozen={}), ["--sparsity", "base.*>=0.55"], 1
+    ),
+    "sparsity of a layer": Case(  # its bias isn't pruned, and doesn't count
+        pruned(0.75), ["--sparsity", "base/a>=1", "--sparsity", "base/a/bias>=0.1"], 1,
+        ("100.0% of 12 values in base/a/kernel", "0.0% of 4 values in base/a/bias"),
+    ),
     "no share": Case(one(), ["--sparsity", "base.*>=much"], 2),
     "all runs": Case(several(one(), one()), ASKED, 0),
     "one run of three differs": Case(
@@ -425,6 +448,14 @@ CASES = {
     ),
     "declared, but other things are asked": Case(
         one(frozen={}, expect=DECLARED), ["--trains", "head.*"], 0
+    ),
+    "declared, and statistics are asked": Case(  # of its frozen layers
+        normalised("eval", expect={"base": "frozen"}), ["--statistics", "still"], 0,
+        ("frozen base: 15 values", "base/1/running_mean and base/1/running_var: unchanged"),
+    ),
+    "declared, contradicted, and statistics are asked": Case(
+        normalised("eval", expect={"head": "frozen"}), ["--statistics", "still"], 1,
+        ("frozen head: head/0/weight",),
     ),
     "declared, and not compared": Case(
         one(expect=DECLARED, audit=False), [], 2, ("nothing was compared",)

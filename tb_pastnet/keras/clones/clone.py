@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.subject import KERAS, check_subject
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.clones.layer_copies import (
     Initializer,
@@ -125,6 +126,7 @@ def clone_network(
     if isinstance(inputs, keras.layers.Layer):
         return _finished(_model_copied(inputs, example, name), weights, drawn)
     refuse_legacy(inputs)
+    check_subject(inputs, KERAS, "clone", "inputs")
     if not callable(inputs):
         raise _unknown(inputs)
     if weights == "fresh" and drawn is None:

@@ -43,6 +43,18 @@ def test_an_argument_that_isnt_there_is_answered_with_the_right_one(given, expec
     assert mend in str(error.value)
 
 
+def test_what_is_taken_by_place_is_answered_with_its_name():
+    @answered
+    def changes(model, *patterns, statistics=None):
+        return patterns
+
+    with pytest.raises(UnknownArgument, match=r"expected patterns by place, got patterns=\. Write"):
+        changes(1, patterns=["a"])
+    with pytest.raises(UnknownArgument, match="expected statistics=, got statistic="):
+        changes(1, "a", statistic="still")
+    assert changes(1, "a", "b") == ("a", "b")
+
+
 def test_the_error_is_still_a_type_error():
     with pytest.raises(TypeError):
         record(log_dir="a")

@@ -50,7 +50,7 @@ def train(logdir, optimizer, steps=8, change=None, **options):
             recorder.record(number, params)
             if change is not None:
                 change(recorder, number, params)
-        assert recorder.notes.counts() == {}
+        assert [note for note in recorder.notes.counts() if "opt_state=" not in note] == []
     (run,) = pastnet.read(logdir).runs.values()
     return run
 

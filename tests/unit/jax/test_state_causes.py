@@ -103,6 +103,17 @@ def test_weight_decay_of_a_scalar_is_not_taken_for_a_write(make, tmp_path):
     assert {violation.cause for violation in run.violations} == {"unknown"}
 
 
+def test_without_a_state_a_note_says_what_would_show_the_cause(tmp_path):
+    moved = {**START, "body": {"w": START["body"]["w"] + 1}}
+    for given in (None, state(SLOT)):
+        settings = {"every": 1, "trainable": MASKS, "opt_state": given}
+        with pastnet.jax.Recorder(tmp_path, START, **settings) as recorder:
+            recorder.record(1, moved, opt_state=given)
+            assert ["opt_state=" in note for note in recorder.notes.counts()] == [True] * (
+                not given
+            )
+
+
 def test_a_state_that_comes_with_a_later_record_is_as_good(tmp_path):
     moved = {**START, "body": {"w": START["body"]["w"] + 1}}
     with pastnet.jax.Recorder(tmp_path, START, every=1, trainable=MASKS) as recorder:

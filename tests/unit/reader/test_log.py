@@ -88,6 +88,8 @@ def test_an_empty_directory_has_no_runs_and_what_is_none_is_refused(tmp_path: Pa
     first, where = repr(log).splitlines()
     assert (len(log.runs), first) == (0, f"Log({str(tmp_path)!r}, 0 runs)")
     assert where == "  no run: give the directory that training wrote to, or one above it"
+    with pytest.raises(UnknownName, match="'a': expected a log with runs, got none. Pass the dir"):
+        log["a"]
     with pytest.raises(UnreadableLog, match="expected a directory, got No such file or directory"):
         pastnet.read(tmp_path / "nothing")
     with pytest.raises(OSError, match="Pass the directory that training wrote to, or one above it"):

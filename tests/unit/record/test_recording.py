@@ -14,7 +14,7 @@ from tb_pastnet.record.summary_line import nothing_recorded, summary_line
 def test_all_that_there_is_to_say():
     cost = Overhead(steps=1000, training=20.0, records=1.0, copies=0.5, masks=0.1)
     assert summary_line("runs/a", 1234, "5 frozen", 1, 0.25, cost) == (
-        "PastNet: 1,234 records; 5 frozen; 1 violation, sparsity 25.0%, recording overhead 8.0%. "
+        "PastNet: 1,234 records; 5 frozen; 1 violated channel, sparsity 25.0%, recording overhead 8.0%. "
         "See: tensorboard --logdir runs/a"
     )
 
