@@ -16,6 +16,7 @@ import pytest
 import tb_pastnet as pastnet
 from tb_pastnet.cli.demo_training import EVERY, FREEZE, PRUNE, RUNS, STEPS
 from tests.commands import command
+from tests.sampled import sampled
 from tools.steps import ROOT
 
 PROGRAM = """
@@ -90,7 +91,7 @@ def test_a_run_that_is_there_is_left_alone(log: Path) -> None:
     assert sorted(path.stat().st_mtime_ns for path in log.rglob("*")) == before
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", sampled([signal.SIGINT, signal.SIGTERM], 2))
 def test_tensorboard_shows_it_on_loopback_and_ends_with_it(
     tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -108,6 +109,7 @@ def test_tensorboard_shows_it_on_loopback_and_ends_with_it(
         assert probe.connect_ex(("localhost", int(address[2])))
 
 
+@pytest.mark.prove
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -22,6 +22,7 @@ torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of 
 from torch.nn.utils import prune  # noqa: E402
 
 from tests.contract.test_standing import STILL, chain, in_16_bits, inputs, loop, net  # noqa: E402
+from tests.sampled import sampled  # noqa: E402
 
 nn, optim = torch.nn, torch.optim
 preflight = pastnet.torch.preflight
@@ -440,7 +441,7 @@ def busy(name: str, way: dict[str, bool], *, warm: bool) -> tuple[Any, Any, Any,
 
 
 @pytest.mark.parametrize("warm", [False, True])
-@pytest.mark.parametrize(("name", "way"), every_kind())
+@pytest.mark.parametrize(("name", "way"), sampled(every_kind(), 3))
 def test_everything_is_put_back(name: str, way: dict[str, bool], warm: bool) -> None:
     torch.manual_seed(0)
     module, optimizer, scaler, step = busy(name, way, warm=warm)
