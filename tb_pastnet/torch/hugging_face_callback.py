@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from transformers import TrainerCallback
 
 from tb_pastnet.core.arguments import answered
-from tb_pastnet.core.expected import Expect
-from tb_pastnet.core.follow_pairs import Follows
-from tb_pastnet.record.alerts import LOG, Wish
-from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
-from tb_pastnet.record.scalars import LogFunction
-from tb_pastnet.torch.module_weights import AxisOverrides
-from tb_pastnet.torch.recorder import Declared
-from tb_pastnet.torch.trainer_callback import TrainerCallback as RecordingCallback
+from tb_pastnet.torch.recording_callback import RecordingCallback
 
 
 @answered
@@ -39,28 +30,6 @@ class HuggingFaceCallback(RecordingCallback, TrainerCallback):
         >>> callback.recorder is None  # until training begins
         True
     """
-
-    def __init__(
-        self,
-        logdir: str | os.PathLike[str],
-        *,
-        every: int = 10,
-        past: str | int = "previous",
-        variables: Iterable[Any] | None = None,
-        channel_axis: AxisOverrides | None = None,
-        trainable: Declared | None = None,
-        kept: Declared | None = None,
-        follows: Follows = None,
-        expect: Expect = None,
-        config: Mapping[str, Any] | None = None,
-        audit: bool = True,
-        budget: float | None = None,
-        on_violation: Wish = LOG,
-        log: LogFunction | None = None,
-        exit_timeout: float = EXIT_TIMEOUT,
-    ) -> None:
-        super().__init__()
-        self._keep(locals())
 
     def on_train_begin(
         self,
