@@ -17,11 +17,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.counted import counted
 from tb_pastnet.errors import InvalidArgument
+
+Integers = npt.NDArray[np.intp]
 
 
 class _Rule(NamedTuple):
@@ -169,6 +172,23 @@ class ChannelAxis:
             )
         split = values.reshape(self.view).transpose(self.order)
         return split.reshape(self.channels, self.elements)
+
+    def joined_up(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The reverse of `split`."""
+        turned = rows.reshape([self.view[axis] for axis in self.order])
+        return turned.transpose(np.argsort(self.order)).reshape(self.shape)
+
+    def places(self, channels: Integers) -> tuple[Integers, ...]:
+        """The indices of channels along each axis of `axes`."""
+        return np.unravel_index(channels, [self.view[axis] for axis in self.axes] or [1])
+
+    def positions(self, channels: Integers, elements: Integers) -> Integers:
+        """Positions in the flattened variable, (channels, elements), of these only."""
+        turned = [self.view[axis] for axis in self.order]
+        flat = channels[:, None] * self.elements + elements
+        own = np.unravel_index(flat, turned or [1])
+        back = [own[self.order.index(axis)] for axis in range(len(self.view))]
+        return np.ravel_multi_index(back, self.view) if back else np.zeros_like(flat)
 
 
 def channel_axis(

@@ -43,7 +43,8 @@ class HeldValues(NamedTuple):
         most: how many of its values were held at once, at most.
         by: one of `WAYS`.
         spans: the records at which it was compared, in order.
-        changed: how many values differed at once from those at which they were held, at most.
+        changed: how many values differed at once from those at which they were held, at most. By
+            fingerprints it is one for each channel that differed.
         changed_at: the step at which that was first seen; None: never.
     """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tb_pastnet.core.compared import Compared, HeldValues
+from tb_pastnet.core.compared import BY_FINGERPRINT, Compared, HeldValues
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.lineage import first_steps_after
 
@@ -63,7 +63,7 @@ class Verified:
         records: the number of records at which the one compared most often was,
         fewest_records: and the one compared least often; those the log doesn't store count, too.
         comparisons: values times records.
-        changed: how many of the values differed.
+        changed: how many of the values differed; by fingerprints, at least so many.
         by: "value" or "64-bit fingerprint"; both, joined by " and "; "" if nothing was compared.
         pruned: whether some of the values were pruned rather than frozen.
         audited: whether frozen weights would have been compared.
@@ -89,12 +89,14 @@ class Verified:
         if not self.weights:
             return "nothing was frozen" if self.audited else "nothing was compared"
         state = "frozen or pruned" if self.pruned else "frozen"
+        # A fingerprint shows that a channel has changed, not how many of its values.
+        least = "at least " if self.changed and BY_FINGERPRINT in self.by else ""
         records = counted(self.records, "record")
         if self.fewest_records < self.records:
             records = f"{self.fewest_records:,} to {records}"
         return (
             f"{counted(self.values, f'{state} value')} in {counted(self.weights, 'weight')}, "
-            f"compared by {self.by} at {records}: {self.changed:,} changed"
+            f"compared by {self.by} at {records}: {least}{self.changed:,} changed"
         )
 
     def as_json(self) -> dict[str, object]:

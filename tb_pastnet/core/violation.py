@@ -39,10 +39,11 @@ class Violation:
     Attributes:
         first_step: the step of the first record that shows it.
         last_step: the step of the last record so far in which it moved.
-        elements: held elements that differ now.
+        elements: held elements that differ now; None: that is unknown, because fingerprints were
+            compared.
         held: held elements of the channel.
         largest: the largest |w - held value|; infinite where a weight or the difference isn't
-            finite.
+            finite, NaN where it is unknown.
         cause: a key of `CAUSES`, or one of a later version.
     """
 
@@ -50,7 +51,7 @@ class Violation:
     channel: int
     first_step: int
     last_step: int
-    elements: int
+    elements: int | None
     held: int
     largest: float
     cause: str
@@ -63,6 +64,13 @@ class Violation:
     @property
     def text(self) -> str:
         """The violation in one sentence."""
+        time = between(self.first_step, self.last_step)
+        cause = f"Likely cause: {CAUSES.get(self.cause, self.cause)}."
+        if self.elements is None:
+            return (
+                f"{self.variable}, channel {self.channel:,}: of {self.held:,} held weights some "
+                f"moved {time}; their fingerprint doesn't tell how many, or how far. {cause}"
+            )
         size = (
             f"by at most {self.largest:.3g}"
             if math.isfinite(self.largest)
@@ -70,6 +78,5 @@ class Violation:
         )
         return (
             f"{self.variable}, channel {self.channel:,}: {self.elements:,} of {self.held:,} held "
-            f"weights moved {between(self.first_step, self.last_step)}, {size}. Likely "
-            f"cause: {CAUSES.get(self.cause, self.cause)}."
+            f"weights moved {time}, {size}. {cause}"
         )

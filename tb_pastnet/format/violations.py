@@ -63,7 +63,8 @@ def _columns(violations: Sequence[Violation]) -> list[dict[str, Any]]:
             "last_step": last_step,
             "cause": cause,
             "channel": [violation.channel for violation in group],
-            "elements": [violation.elements for violation in group],
+            # None would be 0: as something moved, that says that it is unknown.
+            "elements": [violation.elements or 0 for violation in group],
             "held": [violation.held for violation in group],
             # JSON has no infinity.
             "largest": [v.largest if math.isfinite(v.largest) else None for v in group],
@@ -83,9 +84,9 @@ def _rows(data: Mapping[str, Any]) -> Iterator[Violation]:
             channel=natural(channel, limits.MAX_CHANNELS),
             first_step=first_step,
             last_step=last_step,
-            elements=natural(elements, natural(held)),
+            elements=natural(elements, natural(held)) or None,
             held=held,
-            largest=_size(largest),
+            largest=_size(largest) if elements else math.nan,
             cause=cause,
         )
 

@@ -16,8 +16,8 @@ from tb_pastnet.jax.leaf_weights import LeafWeight, network_of
 from tb_pastnet.jax.state_causes import StateCauses
 from tb_pastnet.jax.still_leaves import StillLeaves
 from tb_pastnet.jax.tree import Tree, by_name, leaves
-from tb_pastnet.record.audit.array_audit import HeldSince
 from tb_pastnet.record.audit.comparison import Comparison
+from tb_pastnet.record.audit.held_array import HeldSince
 from tb_pastnet.record.device_array import values_of
 from tb_pastnet.record.preflight import Preflight, check_steps, random_state_kept
 from tb_pastnet.record.source import HELD

@@ -14,6 +14,7 @@ from tb_pastnet.jax.still_leaves import StillLeaves
 from tb_pastnet.jax.tree import Tree
 from tb_pastnet.record.array_recorder import Rate, RatedSource
 from tb_pastnet.record.device_array import fetch
+from tb_pastnet.record.resting import Resting
 from tb_pastnet.record.weight import Array, Network
 
 
@@ -32,13 +33,14 @@ class LeafSource(RatedSource):
         packages: Sequence[str] = (),
         process: int = 0,
         processes: int = 1,
+        resting: Resting | None = None,
     ) -> None:
         self._tree = tree
         self._still = StillLeaves(tree, network.weights)
         self._latest_rate = float("nan")
         # By number and dtype: the class of such an array, and its form.
         self._dense: dict[tuple[int, str], tuple[Any, Any]] = {}
-        super().__init__(network, rate, packages, process, processes)
+        super().__init__(network, rate, packages, process, processes, resting)
 
     def learning_rate(self, step: int) -> float:
         """See `Source`."""

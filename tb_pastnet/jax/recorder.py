@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import jax
@@ -122,7 +123,7 @@ class Recorder(ArrayRecorder):
         follows: Follows = None,
         expect: Expect = None,
         config: Mapping[str, Any] | None = None,
-        audit: bool = True,
+        audit: bool | str = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
         log: LogFunction | None = None,
@@ -140,9 +141,11 @@ class Recorder(ArrayRecorder):
             network = network_of(params, self._tree, variables, channel_axis, follows)
             packages = ("jax", "flax", "optax")
             processes = jax.process_index(), jax.process_count()
+            made_of = network, self._tree, learning_rate, packages, *processes
             super().__init__(
                 logdir,
-                LeafSource(network, self._tree, learning_rate, packages, *processes),
+                network,
+                partial(LeafSource, *made_of),
                 schedule,
                 by_name(params, trainable, "trainable"),
                 by_name(params, kept, "kept"),

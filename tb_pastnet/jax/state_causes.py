@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from tb_pastnet.jax.tree import Tree
-from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, Facts
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
+from tb_pastnet.record.audit.held_array import HeldArray
 from tb_pastnet.record.audit.optimizer_facts import sampled
 from tb_pastnet.record.weight import Array
 

@@ -91,7 +91,7 @@ class PastNetCallback(CountingCallback):
         follows: Follows = None,
         expect: Expect = None,
         config: Mapping[str, Any] | None = None,
-        audit: bool = True,
+        audit: bool | str = True,
         probe: Probed = None,
         probe_every: int = 1,
         budget: float | None = None,

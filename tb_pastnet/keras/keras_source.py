@@ -26,6 +26,7 @@ from tb_pastnet.keras.model.weights import TrainableFlags
 from tb_pastnet.keras.still_variables import StillVariables
 from tb_pastnet.keras.strategies import workers, writes
 from tb_pastnet.record.array_copies import NetworkCopies
+from tb_pastnet.record.resting import Resting, RestingCopies
 from tb_pastnet.record.slot_history import SAMPLED
 from tb_pastnet.record.source import PartedSource
 from tb_pastnet.record.weight import Array, Network
@@ -42,34 +43,46 @@ class KerasSource(PartedSource):
         rate: Callable[[int], float],
         copies: int = 1,
         runner: Runner = EAGER,
+        resting: Resting | None = None,
     ) -> None:
         super().__init__(network)
+        self._resting = resting
+        at_rest: Sequence[int] = () if resting is None else resting.numbers
         self._rate = rate
         self._flags = TrainableFlags([weight.found for weight in network.weights])
         weights = network.weights
         # A graph's optimizers can't be read.
         self._still = still_in_tensorflow(weights, rate) if isinstance(rate, UsedRate) else None
-        every = stacks([each.variable for each in weights], [each.axis for each in weights])
+        others = [number for number in range(len(weights)) if number not in {*at_rest}]
+        every = [
+            stack._replace(members=tuple(others[member] for member in stack.members))
+            for stack in stacks(
+                [weights[number].variable for number in others],
+                [weights[number].axis for number in others],
+            )
+        ]
         fused = fitting(every) if runner is EAGER else []
         taken = {stack.members for stack in fused}
         rest = [stack for stack in every if stack.members not in taken]
-        self._arrange([member for stack in (*fused, *rest) for member in stack.members])
+        measured = [stack.members for stack in fused], [at_rest], [stack.members for stack in rest]
+        self._arrange([number for part in measured for members in part for number in members])
         # A rate that may be read with the weights; a graph's is read by its own operation.
         self._beside = rate if isinstance(rate, LearningRate) else LearningRate()
         self._fused = fused
         self._read = reading(fused, self._beside)
         self._values: list[Array] | None = None
-        self._copies: dict[int, list[NetworkCopies | TensorCopies]] = {}
+        self._copies: dict[int, list[Any]] = {}
         for number in range(copies):
-            parts: list[NetworkCopies | TensorCopies] = []
+            parts: list[NetworkCopies | RestingCopies | TensorCopies] = []
             if fused:
                 parts.append(fused_copies(fused, self._look))
+            if resting is not None:
+                parts.append(RestingCopies(resting))
             if rest:
                 # Reading the rate once is enough.
                 own = LearningRate() if fused else self._beside
                 parts.append(TensorCopies(rest, runner, own))
             self._copies[number] = parts
-        self.release()
 
     def updates(self) -> int | None:
         """See `Source`: of several optimizers the most."""
@@ -118,12 +131,14 @@ class KerasSource(PartedSource):
 
     def copy(self, number: int) -> None:
         """See `Source`."""
+        self.release()
         for part in self._copies[number]:
             part.take()
         self.release()
 
     def release(self) -> None:
         """See `Source`."""
+        super().release()
         self._values = None
 
     def _look(self) -> list[Array]:

@@ -25,8 +25,9 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.resting import Resting, is_held
 from tb_pastnet.record.scalars import LogFunction
 
 
@@ -127,7 +128,7 @@ class Recorder(Recording):
         follows: Follows = None,
         expect: Expect = None,
         config: Mapping[str, Any] | None = None,
-        audit: bool = True,
+        audit: bool | str = True,
         probe: Probed = None,
         probe_every: int = 1,
         budget: float | None = None,
@@ -142,14 +143,18 @@ class Recorder(Recording):
         found = with_effective(find_variables(model))
         recorded = network_of(TFWeight, found, shown(model), variables, channel_axis, follows)
         compared = None if probe is None else Probe(model, recorded, probe)
-        source = KerasSource(recorded, LearningRate(learning_rate, model), schedule.copies)
         weights = recorded.weights
+        resting = None
+        if probe is None:  # which needs all past values
+            resting = Resting.among(weights, is_held, always=options.audit == PRINTS)
+        rate = LearningRate(learning_rate, model)
+        source = KerasSource(recorded, rate, schedule.copies, resting=resting)
         tables = masks_in(model, weights) if masks is None else given_masks(masks, weights)
         audited: Audit | None = None
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)
             optimizer = learning_rate if trains else None
-            audited = audit_of(model, recorded.weights, tables, optimizer, source.current)
+            audited = audit_of(model, weights, tables, optimizer, source.current, options.audit)
         if names := left_behind(recorded.weights):
             failures.add(
                 f"No masks hold {', '.join(map(repr, names[:3]))}, though masks of another model "
@@ -158,3 +163,4 @@ class Recorder(Recording):
         start = recorded.origin()
         tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options, compared)
+        source.release()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import keras
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from tb_pastnet.errors import InvalidArgument
@@ -74,6 +75,14 @@ def reader(variable: Variable) -> Callable[[], Tensor]:
     if not hasattr(first, "handle"):
         return lambda: tf.convert_to_tensor(variable)
     return partial(tf.raw_ops.ReadVariableOp, resource=first.handle, dtype=first.dtype)
+
+
+def host(tensor: Tensor) -> npt.NDArray[Any]:
+    """The array of a tensor, without a copy if possible."""
+    try:
+        return np.asarray(memoryview(tensor))
+    except (TypeError, ValueError, BufferError):
+        return np.asarray(tensor.numpy())
 
 
 def replicated() -> bool:

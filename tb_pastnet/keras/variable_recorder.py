@@ -27,8 +27,9 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.device_array import fetch, tensor_values, values_of
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.resting import Resting, is_held
 from tb_pastnet.record.weight import Array, Network
 
 
@@ -102,16 +103,17 @@ class VariableWeight(FoundWeight):
 class VariableAudit(FlagAudit, ArrayAudit):
     """The audit of weights that Keras's `trainable` holds."""
 
-    def __init__(self, weights: Sequence[VariableWeight]) -> None:
-        ArrayAudit.__init__(self, weights, DecayByNumbers())
+    def __init__(self, weights: Sequence[VariableWeight], wish: bool | str) -> None:
+        ArrayAudit.__init__(self, weights, DecayByNumbers(), wish)
         FlagAudit.__init__(self, weights)
 
 
 class VariableSource(RatedSource):
     """Keras weights, each of whose flags is read once."""
 
-    def __init__(self, network: Network[Any], rate: UsedRate) -> None:
-        super().__init__(network, rate, ("keras", keras.backend.backend()), *_processes())
+    def __init__(self, network: Network[Any], rate: UsedRate, resting: Resting | None) -> None:
+        packages = "keras", keras.backend.backend()
+        super().__init__(network, rate, packages, *_processes(), resting=resting)
         self._flags = TrainableFlags([weight.found for weight in network.weights])
         self._still = StillVariables(network.weights, rate)
 
@@ -158,8 +160,10 @@ class VariableRecorder(Recording):
         self.expect_update = values.note
         # How many updates an optimizer has made, even while JAX holds its variables.
         self.steps_of = rate.updates
-        audited = Audit(VariableAudit(network.weights), lambda: None) if options.audit else None
+        wish = options.audit
+        audited = Audit(VariableAudit(network.weights, wish), lambda: None) if wish else None
         start = network.origin()
         tracker = MaskTracker(network.weights, lambda: None, audited, lambda: start, failures)
-        source = VariableSource(network, rate)
+        resting = Resting.among(network.weights, is_held, always=wish == PRINTS)
+        source = VariableSource(network, rate, resting)
         super().__init__(logdir, source, options.schedule(), tracker, failures, options)

@@ -122,7 +122,7 @@ class Recorder(ArrayRecorder):
         follows: Follows = None,
         expect: Expect = None,
         config: Mapping[str, Any] | None = None,
-        audit: bool = True,
+        audit: bool | str = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
         log: LogFunction | None = None,
@@ -134,7 +134,8 @@ class Recorder(ArrayRecorder):
         network = _network(arrays, variables, channel_axis, follows)
         super().__init__(
             logdir,
-            RatedSource(network, learning_rate),
+            network,
+            lambda resting: RatedSource(network, learning_rate, resting=resting),
             options.schedule(),
             _by_name(network, trainable, "trainable"),
             _by_name(network, kept, "kept"),

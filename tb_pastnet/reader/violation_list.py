@@ -31,9 +31,10 @@ class Violation:
         channel: which of its channels.
         first_step: the step of the first record that shows it.
         last_step: the step of the last one.
-        elements: how many of the held weights differ at the last one.
+        elements: how many of the held weights differ at the last one; None: fingerprints were
+            compared, which don't tell that.
         held: how many weights of the channel were held.
-        largest: the largest `|w - held value|`; infinite if that isn't finite.
+        largest: the largest `|w - held value|`; infinite if that isn't finite, NaN if unknown.
         cause: the likely cause, such as "weight_decay", "momentum" or "unknown".
         text: the violation in one sentence.
 
@@ -48,7 +49,7 @@ class Violation:
     channel: int
     first_step: int
     last_step: int
-    elements: int
+    elements: int | None
     held: int
     largest: float
     cause: str

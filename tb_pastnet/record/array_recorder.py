@@ -16,8 +16,10 @@ from tb_pastnet.record.audit.freeze_audit import Audit, CauseFinder
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.masks.mask_table import holds_all
+from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.resting import Resting
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network, Weight
@@ -71,12 +73,13 @@ class RatedSource(ArraySource):
         packages: Sequence[str] = (),
         process: int = 0,
         processes: int = 1,
+        resting: Resting | None = None,
     ) -> None:
         check_rate(rate)
         self._rate = rate
         self.given: Any = None
         self.packages = packages
-        super().__init__(network, process, processes)
+        super().__init__(network, process, processes, resting)
 
     def trainable(self) -> Sequence[bool]:
         """See `Source`."""
@@ -108,24 +111,32 @@ class ArrayRecorder(Recording):
     def __init__(
         self,
         logdir: str | os.PathLike[str],
-        source: RatedSource,
+        network: Network[Any],
+        source_of: Callable[[Resting | None], RatedSource],
         schedule: Schedule,
         trainable: Declared,
         kept: Declared,
         options: Options,
         causes: CauseFinder | None = None,
     ) -> None:
-        weights, failures = source.network.weights, Failures()
+        weights, failures = network.weights, Failures()
         self._table = table = declared_table(weights)
         self._declare(trainable, kept)
+        source = source_of(Resting.among(weights, self._is_held, always=options.audit == PRINTS))
         start, audited = "", None
         if source.writes:
-            start = source.network.origin()
+            start = network.origin()
             if options.audit:
-                held = DeclaredAudit(weights, causes or DecayByNumbers())
+                held = DeclaredAudit(weights, causes or DecayByNumbers(), options.audit)
                 audited = Audit(held, lambda: table)
         tracker = MaskTracker(weights, lambda: table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options)
+        source.release()
+
+    def _is_held(self, weight: Weight) -> bool:
+        """Whether no update is meant to change any of a weight."""
+        masks = self._table.storage_of(weight.variable)
+        return not weight.trainable() or (masks is not None and holds_all(masks))
 
     def _declare(self, trainable: Declared, kept: Declared) -> None:
         """Sets what updates may change, and what is kept; other weights stay as they are."""

@@ -20,6 +20,9 @@ from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_exit_timeout
 
 Own = TypeVar("Own", bound="Options")
 
+WAYS_TO_AUDIT = VALUES, PRINTS = "values", "fingerprints"
+"""How held weights may be compared, besides True and False."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -39,7 +42,7 @@ class Options:
     follows: Any = None
     expect: Expect = None
     config: Mapping[str, Any] | None = None
-    audit: bool = True
+    audit: bool | str = True
     probe: Any = None
     probe_every: int = 1
     budget: float | None = None
@@ -51,6 +54,7 @@ class Options:
     def __post_init__(self) -> None:
         schedule.check(self.every, self.past, self.budget, self.probe_every)
         schedule.check_start(self.initial_step)
+        _check_audit(self.audit)
         alerts.check(self.on_violation)
         declared(self.expect)
         scalars.check(self.log)
@@ -79,6 +83,15 @@ class Options:
 
 NAMES = tuple(field.name for field in fields(Options))
 """All options, in the order in which each constructor lists its own."""
+
+
+def _check_audit(audit: Any) -> None:
+    if isinstance(audit, bool) or (isinstance(audit, str) and audit in WAYS_TO_AUDIT):
+        return
+    raise InvalidArgument(
+        f"Could not audit held weights: expected audit= one of True, False, 'values' and "
+        f"'fingerprints', got {audit!r:.60}. True takes values of little, fingerprints of much."
+    )
 
 
 def _config(given: Any) -> dict[str, str | int | float | bool | None]:

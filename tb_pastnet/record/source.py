@@ -26,6 +26,7 @@ from tb_pastnet.core.statistics import (
 )
 from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.record.array_copies import ArrayCopies, NetworkCopies
+from tb_pastnet.record.resting import Resting, RestingCopies
 from tb_pastnet.record.weight import Array, Network, Weight
 
 STACK_ELEMENTS = 1 << 16
@@ -156,6 +157,7 @@ class PartedSource(Source):
 
     _copies: dict[int, list[Any]]
     _prints: Prints | None = None
+    _resting: Resting | None = None
 
     def _arrange(self, members: Sequence[int]) -> None:
         channels = [self.network.weights[member].axis.channels for member in members]
@@ -195,6 +197,11 @@ class PartedSource(Source):
         """See `Source`."""
         self._prints = None
 
+    def release(self) -> None:
+        """See `Source`."""
+        for weight in self._resting.weights if self._resting is not None else ():
+            weight.forget()
+
     def sketches(self) -> Sketches | None:
         """See `Source`."""
         weights = self.network.sketched
@@ -204,7 +211,7 @@ class PartedSource(Source):
         first: list[Any] = next(iter(self._copies.values()))
         # These parts come first.
         for part in first:
-            if isinstance(part, NetworkCopies):
+            if isinstance(part, NetworkCopies | RestingCopies):
                 some = (self._sketched >= begin) & (self._sketched < begin + part.weights)
                 if some.any():
                     rows[some] = part.sketches((self._sketched[some] - begin).tolist())
@@ -237,13 +244,24 @@ class ArraySource(PartedSource):
     one. Views of them are released at once.
     """
 
-    def __init__(self, network: Network[Weight], process: int = 0, processes: int = 1) -> None:
+    def __init__(
+        self,
+        network: Network[Weight],
+        process: int = 0,
+        processes: int = 1,
+        resting: Resting | None = None,
+    ) -> None:
         super().__init__(network, process, processes)
+        self._resting = resting
+        at_rest: Sequence[int] = () if resting is None else resting.numbers
         self._kernel = numba_kernels("NumPy", "network_kernel")
         stacks: dict[Any, list[int]] = {}
+        resting_numbers = frozenset(at_rest)
         together: dict[str, list[int]] = {}
         rest: list[int] = []
         for number, weight in enumerate(network.weights):
+            if number in resting_numbers:
+                continue
             axis, words = weight.axis, _words_of(weight)
             if layout_of(axis, 1) is None or words is None:
                 rest.append(number)
@@ -262,7 +280,7 @@ class ArraySource(PartedSource):
             [weights[number] for number in stack] for stack in stacks.values()
         ]
         self._rest = [weights[number] for number in rest]
-        measured = *together.values(), *stacks.values(), rest
+        measured = *together.values(), at_rest, *stacks.values(), rest
         self._arrange(list(chain.from_iterable(measured)))
         self._copies: dict[int, list[Any]] = {}
         self.copy(0)
@@ -271,11 +289,13 @@ class ArraySource(PartedSource):
         """See `Source`. If another process writes, nothing is kept."""
         if not self.writes:
             return
+        self.release()
         if number not in self._copies:
             self._copies[number] = self._new_copies()
             return
         for part in self._copies[number]:
             part.take()
+        self.release()
 
     def _new_copies(self) -> list[Any]:
         parts: list[Any] = []
@@ -283,6 +303,8 @@ class ArraySource(PartedSource):
             axes = [weight.axis for weight in members]
             locate = partial(self._locate, words)
             parts.append(NetworkCopies(axes, locate, cast(ModuleType, self._kernel), words))
+        if self._resting is not None:
+            parts.append(RestingCopies(self._resting))
         if self._stacks:
             sizes = [(stack[0].axis, len(stack)) for stack in self._stacks]
             parts.append(ArrayCopies(sizes, self._read))

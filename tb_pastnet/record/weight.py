@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,16 @@ _WORTH_COMPILING = 1 << 28
 
 ORIGIN = "fingerprints:"
 """How the name of an origin begins; former ones have no such beginning."""
+
+
+_BITS = re.compile(r"\d+")
+
+
+class Look(NamedTuple):
+    """The bits of a weight at a moment: the dtype of its values, and a fingerprint a channel."""
+
+    dtype: str
+    prints: npt.NDArray[np.uint64]
 
 
 class OwnMasks(Protocol):
@@ -96,6 +107,7 @@ class Weight(ABC):
         self.kind = kind
         self.statistic = statistic
         self.called = Called(self.shape, tuple(aliases), tuple(handles))
+        self._looked: Look | None = None
         self.role = variable_role(own_name, self.shape, statistic=statistic)
         self.text = description.VariableEntry(
             id=name,
@@ -126,6 +138,41 @@ class Weight(ABC):
         """The fingerprint of each channel of what `effective` returns, see `core.fingerprint`."""
         values = np.asarray(self.effective())
         return fingerprints(values, self.axis_of(values.shape), fast=fast)
+
+    def look(self, *, anew: bool = False) -> Look:
+        """Its fingerprints, those of the last look unless it was forgotten, or they are `anew`."""
+        if self._looked is None or anew:
+            self._looked = Look(self.current_dtype(), self.fingerprints())
+        return self._looked
+
+    def forget(self) -> None:
+        """Forgets the last look: training continues."""
+        self._looked = None
+
+    def current_dtype(self) -> str:
+        """The dtype of its values now: a module may get another one."""
+        return str(np.asarray(self.effective()).dtype)
+
+    def rows(self, channels: npt.NDArray[np.intp]) -> Array:
+        """The values of some channels, (channels, elements): those of others aren't copied."""
+        values, axis = np.asarray(self.effective()), self.axis
+        turned = values.reshape(axis.view).transpose(axis.order)
+        return turned[axis.places(channels)].reshape(len(channels), axis.elements)
+
+    def at(self, positions: npt.NDArray[np.intp]) -> Array:
+        """The values at some positions of the flattened weight: no others are copied."""
+        return np.asarray(self.effective()).reshape(-1)[positions]
+
+    @property
+    def plain(self) -> bool:
+        """Whether the network computes with its stored values, so that one look serves both."""
+        return not self.computed
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its values, by its dtype."""
+        bits = _BITS.search(self.dtype)
+        return self.axis.channels * self.axis.elements * (int(bits[0]) if bits else 64) // 8
 
     def axis_of(self, shape: Sequence[int]) -> ChannelAxis:
         """The channels of values of a shape: of a rank's own rows, which may have another one."""
@@ -231,7 +278,9 @@ class Network(Generic[W_co]):
         fast = sum(sizes) > _WORTH_COMPILING
         for weight in self.everything:
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
-            digest.update(weight.fingerprints(fast=fast).tobytes())
+            known = weight._looked
+            prints = weight.fingerprints(fast=fast) if known is None else known.prints
+            digest.update(prints.tobytes())
         return ORIGIN + digest.hexdigest()
 
     def former_origin(self) -> str:

@@ -15,10 +15,11 @@ import numpy as np
 import torch
 
 from tb_pastnet.core.violation import MOVING_STATISTICS
-from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
+from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
 from tb_pastnet.record.audit.comparison import Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import Held
+from tb_pastnet.record.audit.held_array import HeldArray
 from tb_pastnet.record.audit.optimizer_facts import (
     SAMPLE,
     OptimizerCauses,
@@ -27,6 +28,7 @@ from tb_pastnet.record.audit.optimizer_facts import (
 )
 from tb_pastnet.record.device_array import has_memory
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.options import VALUES
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import Homes, TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, parameters_of, rate_of
@@ -57,10 +59,14 @@ class ModuleAudit(ArrayAudit):
     """
 
     def __init__(
-        self, weights: Iterable[TorchWeight], steps: OptimizerSteps, failures: Failures
+        self,
+        weights: Iterable[TorchWeight],
+        steps: OptimizerSteps,
+        failures: Failures,
+        wish: bool | str = VALUES,
     ) -> None:
         weights = [weight for weight in weights if not weight.entry.computed]
-        super().__init__(weights, ModuleCauses(steps))
+        super().__init__(weights, ModuleCauses(steps), wish)
         self._homes = Homes(self.weights)
         self._parameters: list[torch.Tensor] = []
         self._flags: list[bool] = []
@@ -70,8 +76,7 @@ class ModuleAudit(ArrayAudit):
         self._references: dict[str, bytes] = {}
         self._failures = failures
 
-    def held(self, weight: Any) -> HeldArray:
-        """See `AuditSource`."""
+    def _by_value(self, weight: Any) -> HeldArray:
         return _HeldTensor(weight)
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:

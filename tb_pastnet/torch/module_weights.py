@@ -6,15 +6,24 @@ import re
 from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, experts_axis, explicit_axis
+from tb_pastnet.core.float_words import WORDS, values_of
 from tb_pastnet.core.follow_pairs import Follows, follow_pairs
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.core.subject import TORCH, check_subject
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.device_array import check_memory, has_memory, memory_of, tensor_values
+from tb_pastnet.record.device_array import (
+    bits_of,
+    check_memory,
+    has_memory,
+    memory_of,
+    tensor_values,
+)
 from tb_pastnet.record.weight import Array, Network, Weight
 from tb_pastnet.torch.fingerprint import fingerprints
 from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
@@ -93,6 +102,34 @@ class TorchWeight(Weight):
         own = local_of(self.value().detach())
         return fingerprints(own, self.axis_of(own.shape), fast=fast).cpu().numpy()
 
+    def current_dtype(self) -> str:
+        """See `Weight`."""
+        return str(self.value().dtype)
+
+    def rows(self, channels: npt.NDArray[np.intp]) -> Array:
+        """See `Weight`: only they leave an accelerator."""
+        value, axis = self.value().detach(), self.axis
+        places, form = axis.places(channels), (len(channels), axis.elements)
+        words = _words_in(value)
+        if words is not None:
+            return values_of(words.reshape(axis.view).transpose(axis.order)[places].reshape(form))
+        chosen = tuple(torch.from_numpy(each).to(value.device) for each in places)
+        turned = value.reshape(axis.view).permute(axis.order)
+        return values_in(turned[chosen].reshape(form))
+
+    def at(self, positions: npt.NDArray[np.intp]) -> Array:
+        """See `Weight`: only they leave an accelerator."""
+        value = self.value().detach()
+        words = _words_in(value)
+        if words is not None:
+            return values_of(words.reshape(-1)[positions])
+        return values_in(value.reshape(-1)[torch.from_numpy(positions).to(value.device)])
+
+    @property
+    def plain(self) -> bool:
+        """See `Weight`."""
+        return super().plain and self.entry.mask is None
+
     def trainable(self) -> bool:
         """See `Weight`. Statistics are written by their layer."""
         return self.statistic or self.entry.trained()
@@ -150,6 +187,14 @@ def values_in(tensor: torch.Tensor) -> Array:
     if is_spread(tensor):
         tensor = local_of(tensor.detach())
     return memory_of(tensor if tensor.dtype in _EXACT else tensor.detach().float())
+
+
+def _words_in(tensor: torch.Tensor) -> Array | None:
+    """The words of `core.float_words` where they are: torch starts threads to convert a few."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    known = name in WORDS and tensor.is_contiguous()
+    bits = bits_of(local_of(tensor)) if known else None
+    return None if bits is None else bits.view(WORDS[name])
 
 
 def checked(tensor: Any, name: str, argument: str) -> torch.Tensor:

@@ -19,13 +19,15 @@ from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.masks.mask_table import holds_all
+from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.overhead_timer import RECORDS, metered
 from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.resting import Resting
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
-from tb_pastnet.record.weight import names_of
+from tb_pastnet.record.weight import Weight, names_of
 from tb_pastnet.torch.between_calls import BetweenCalls
 from tb_pastnet.torch.module_audit import ModuleAudit
 from tb_pastnet.torch.module_weights import (
@@ -144,7 +146,7 @@ class Recorder(Recording):
         follows: Follows = None,
         expect: Expect = None,
         config: Mapping[str, Any] | None = None,
-        audit: bool = True,
+        audit: bool | str = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
         log: LogFunction | None = None,
@@ -161,6 +163,7 @@ class Recorder(Recording):
         self._spread: SpreadMeasures | None = None
         self._flags: ModuleAudit | None = None
         source: TorchSource
+        audit = options.audit
         audited: Audit | None = None
         if any(map(is_sharded, recorded.weights)):
             check_alike(budget, on_violation, trainable, kept)
@@ -171,16 +174,18 @@ class Recorder(Recording):
             source = SpreadSource(recorded, self._steps, spread)
             start = spread.agree(every, past, initial_step, audit)
         else:
-            source = TorchSource(recorded, self._steps, schedule)
             self._declare(trainable, kept)
+            resting = Resting.among(recorded.weights, self._is_held, always=audit == PRINTS)
+            source = TorchSource(recorded, self._steps, schedule, resting)
             if audit and source.writes:
-                self._flags = ModuleAudit(recorded.weights, self._steps, failures)
+                self._flags = ModuleAudit(recorded.weights, self._steps, failures, audit)
                 audited = Audit(self._flags, lambda: declared)
             start = recorded.origin() if source.writes else ""
         self._note_untrained(recorded.weights, failures)
         masked = PrunedMasks(recorded.weights, declared)
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options)
+        source.release()
         self._steps.timer = schedule.timer
         self._steps.listen(before=self._see_before)
         self._between = BetweenCalls(recorded.weights, self._steps)
@@ -189,6 +194,11 @@ class Recorder(Recording):
             self._between.add(self._spread.schedule, self._spread.take)
         if source.writes or self._spread is not None:
             self._steps.expect(schedule.overdue, self._see_overdue)
+
+    def _is_held(self, weight: Weight) -> bool:
+        """Whether no update is meant to change any of a weight."""
+        masks = self._declared.storage_of(weight.variable)
+        return not weight.trainable() or (masks is not None and holds_all(masks))
 
     def _note_untrained(self, weights: Iterable[TorchWeight], failures: Failures) -> None:
         if names := self._steps.left_out(weights):

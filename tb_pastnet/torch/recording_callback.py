@@ -40,7 +40,7 @@ class RecordingCallback:
         follows: Follows = None,
         expect: Expect = None,
         config: Mapping[str, Any] | None = None,
-        audit: bool = True,
+        audit: bool | str = True,
         budget: float | None = None,
         on_violation: Wish = LOG,
         log: LogFunction | None = None,

@@ -90,7 +90,7 @@ def measures_of(
     schedule: Schedule,
     failures: Failures,
     *,
-    audit: bool,
+    audit: bool | str,
 ) -> SpreadMeasures:
     """Measures the rows of this rank, and gathers those of all. Call it on each rank."""
     ranks, settle = Ranks(), partial(reshard, module)

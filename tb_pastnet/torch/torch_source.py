@@ -12,6 +12,7 @@ import torch
 
 from tb_pastnet.core.float_words import address_of, words_of
 from tb_pastnet.record.device_array import memory_of
+from tb_pastnet.record.resting import Resting
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import STACK_ELEMENTS, ArraySource, Floats
 from tb_pastnet.record.weight import Array, Network
@@ -42,8 +43,14 @@ _Rated = tuple[Group, Steps, int]
 class TensorSource(ArraySource):
     """Statistics of tensors. Past copies are in CPU memory, on whatever device it is trained."""
 
-    def __init__(self, network: Network[TorchWeight], process: int = 0, processes: int = 1) -> None:
-        super().__init__(network, process, processes)
+    def __init__(
+        self,
+        network: Network[TorchWeight],
+        process: int = 0,
+        processes: int = 1,
+        resting: Resting | None = None,
+    ) -> None:
+        super().__init__(network, process, processes, resting)
         self._entries = [weight.entry for weight in network.weights]
         self._model = self._entries[0].around[0]
         modules = [
@@ -152,8 +159,9 @@ class TorchSource(TensorSource):
         network: Network[TorchWeight],
         steps: OptimizerSteps,
         schedule: Schedule | None = None,
+        resting: Resting | None = None,
     ) -> None:
-        super().__init__(network, *process_and_count())
+        super().__init__(network, *process_and_count(), resting)
         # Without a schedule, as where ranks share weights, causes are unknown.
         still = None if schedule is None else StillCauses(network.weights, steps, schedule)
         self._still = still

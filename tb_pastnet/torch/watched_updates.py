@@ -9,7 +9,7 @@ import numpy as np
 from torch.optim import Optimizer
 
 from tb_pastnet.core.standing import UNKNOWN
-from tb_pastnet.record.audit.array_audit import HeldSince
+from tb_pastnet.record.audit.held_array import HeldSince
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.weight import Array

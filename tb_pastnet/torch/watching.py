@@ -36,7 +36,7 @@ def watch(  # noqa: D417 - options are described once
     follows: Follows = None,
     expect: Expect = None,
     config: Mapping[str, Any] | None = None,
-    audit: bool = True,
+    audit: bool | str = True,
     budget: float | None = None,
     on_violation: Wish = LOG,
     log: LogFunction | None = None,

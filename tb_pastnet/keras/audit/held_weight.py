@@ -14,14 +14,16 @@ from tb_pastnet.keras.masks.variable_masks import VariableMasks
 from tb_pastnet.keras.measure.copies import stacks
 from tb_pastnet.keras.measure.runner import EAGER
 from tb_pastnet.keras.model.tf_weights import TFWeight
-from tb_pastnet.keras.strategies import reader
-from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
+from tb_pastnet.keras.strategies import host, reader
+from tb_pastnet.record.audit.comparison import Comparison, Ints
+from tb_pastnet.record.audit.freeze_audit import Held
+from tb_pastnet.record.audit.held_prints import HeldPrints
 from tb_pastnet.record.weight import Array
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
 
-class HeldWeight:
+class HeldWeight(Held):
     """A weight that is held, in part by its masks or fully by Keras's `trainable=False`.
 
     `trainable=False` needs a copy of the weight, its `reference`, made when the flag is first seen
@@ -32,6 +34,7 @@ class HeldWeight:
     def __init__(self, weight: TFWeight) -> None:
         self.name = weight.name
         self.axis = weight.axis
+        self.weight = weight
         self.variable = weight.variable
         # The object that users set: the keras.Variable of a layer's weight.
         self.owner = weight.found.given
@@ -43,6 +46,12 @@ class HeldWeight:
         self._parts: tuple[Any, ...] = (None, None, None)
         self._followed: tuple[Any, ...] = (None, 0, False)
         self._wanted: tuple[Any, Any] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """See `Held`."""
+        own = self.reference
+        return 0 if own is None else self.weight.nbytes
 
     @cached_property
     def here(self) -> bool:
@@ -125,21 +134,15 @@ class HeldWeight:
         """Expected and current values of some of its elements."""
         return values_at(self.expected(), positions), values_at(self.value(), positions)
 
-    def channels(self) -> Channels:
-        """Compares it channel by channel."""
-        return self.compared().channels(self.axis)
 
-    def worst(self, channels: Ints, count: int) -> Ints:
-        """Positions of elements that moved farthest, a share of each channel, at most `count`."""
-        return self.compared().worst(self.axis, channels, count)
+class HeldLarge(HeldPrints):
+    """A weight that `trainable=False` holds, by fingerprints, with what causes are found by."""
 
+    version = 0
 
-def host(tensor: tf.Tensor) -> npt.NDArray[Any]:
-    """The array of a tensor, without a copy if possible."""
-    try:
-        return np.asarray(memoryview(tensor))
-    except (TypeError, ValueError, BufferError):
-        return np.asarray(tensor.numpy())
+    def __init__(self, weight: TFWeight) -> None:
+        super().__init__(weight, HeldWeight)
+        self.variable, self.owner = weight.variable, weight.found.given
 
 
 def which_moved(held: Sequence[HeldWeight]) -> Any:

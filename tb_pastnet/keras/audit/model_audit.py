@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from tb_pastnet.keras.audit.flag_audit import FlagAudit
-from tb_pastnet.keras.audit.held_weight import HeldWeight, values_at, which_moved
+from tb_pastnet.keras.audit.held_weight import HeldLarge, HeldWeight, values_at, which_moved
 from tb_pastnet.keras.masks.carried import masks_in
 from tb_pastnet.keras.masks.optimizers import averages_of, hook_of, slots_of
 from tb_pastnet.keras.measure.runner import EAGER
@@ -25,9 +25,11 @@ from tb_pastnet.keras.model.tf_weights import TFWeight
 from tb_pastnet.keras.strategies import reader
 from tb_pastnet.record.audit.causes import Array
 from tb_pastnet.record.audit.comparison import Ints
-from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.audit.freeze_audit import Audit, moved_of
+from tb_pastnet.record.audit.held_prints import are_large, by_prints
 from tb_pastnet.record.audit.optimizer_facts import Applied, Average, OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
+from tb_pastnet.record.options import VALUES
 
 _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
@@ -44,8 +46,11 @@ class ModelAudit(FlagAudit):
         weights: Sequence[TFWeight],
         optimizer: keras.optimizers.Optimizer | None = None,
         current: Callable[[], Mapping[str, Array]] = dict,
+        wish: bool | str = VALUES,
     ) -> None:
         super().__init__(weights, current)
+        self._wish = wish
+        self._large = False
         self._assignments = Assignments()
         weakref.finalize(self, self._assignments.close).atexit = False
         self.causes = OptimizerCauses(self)
@@ -56,13 +61,25 @@ class ModelAudit(FlagAudit):
         # Optimizers of other models, looked for at most once a check.
         self._others: weakref.WeakSet[Any] | None = None
 
-    def held(self, weight: TFWeight) -> HeldWeight:
+    def expect(self, weights: Sequence[TFWeight]) -> None:
         """See `AuditSource`."""
-        return HeldWeight(weight)
+        self._large = are_large(weights)
 
-    def moved(self, held: Sequence[HeldWeight]) -> Sequence[bool]:
+    def held(self, weight: TFWeight) -> HeldWeight | HeldLarge:
+        """See `AuditSource`. Masks have their own reference."""
+        prints = by_prints(self._wish, large=self._large) and weight.plain
+        return HeldLarge(weight) if prints and not weight.trainable() else HeldWeight(weight)
+
+    def moved(self, held: Sequence[HeldWeight | HeldLarge]) -> Sequence[bool]:
         """See `AuditSource`."""
         self._others = None
+        large = [each for each in held if isinstance(each, HeldLarge)]
+        rest = [each for each in held if not isinstance(each, HeldLarge)]
+        moved = dict(zip(map(id, large), moved_of(large), strict=True))
+        moved |= dict(zip(map(id, rest), self._values_moved(rest), strict=True))
+        return [moved[id(each)] for each in held]
+
+    def _values_moved(self, held: Sequence[HeldWeight]) -> Sequence[bool]:
         if all(weight.here for weight in held):
             values = self._current() if held else {}
             compared = [weight.compared(values.get(weight.name)) for weight in held]
@@ -110,10 +127,10 @@ class ModelAudit(FlagAudit):
         """See `AuditSource`."""
         self._assignments.close()
 
-    def constrained(self, held: HeldWeight) -> bool:
+    def constrained(self, held: HeldWeight | HeldLarge) -> bool:
         """See `TrainingFacts`: it keeps the current value, and would change the expected one."""
         constraint = getattr(held.owner, "constraint", None)
-        if constraint is None:
+        if constraint is None or isinstance(held, HeldLarge):
             return False
         expected, now = np.asarray(held.expected()), np.asarray(held.value())
         at = np.broadcast_to(held.flags(), now.shape)
@@ -139,12 +156,13 @@ def audit_of(
     masks: Callable[[], MaskTable | None] | None = None,
     optimizer: keras.optimizers.Optimizer | None = None,
     current: Callable[[], Mapping[str, Array]] = dict,
+    wish: bool | str = VALUES,
 ) -> Audit:
     """Starts auditing a model: the masks that it carries, unless `masks` returns others.
 
     `optimizer` is the one that trains it, if that isn't the model's own.
     """
-    source = ModelAudit(model, weights, optimizer, current)
+    source = ModelAudit(model, weights, optimizer, current, wish)
     return Audit(source, masks or masks_in(model, weights))
 
 

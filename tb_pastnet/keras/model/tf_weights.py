@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import keras
@@ -15,7 +16,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import Found, full_name, layer_variables, of_layer, once
 from tb_pastnet.keras.model.weights import AxisOverrides, FoundWeight, network_of, shown
-from tb_pastnet.keras.strategies import differs
+from tb_pastnet.keras.strategies import differs, host, reader
 from tb_pastnet.keras.types import Model, TensorLike, Variable
 from tb_pastnet.keras.versions import need_tensorflow, refuse_legacy
 from tb_pastnet.record.weight import Array, Network
@@ -39,6 +40,19 @@ class TFWeight(FoundWeight):
         """See `Weight`. For a layer that owns its masks, the effective value."""
         value: Array = self.variable.numpy()
         return value
+
+    def effective(self) -> Array:
+        """See `Weight`: a view, if the values are in this machine's memory."""
+        return host(self._reader()) if self.plain and tf.executing_eagerly() else self.read()
+
+    @cached_property
+    def _reader(self) -> Callable[[], Any]:
+        return reader(self.variable)
+
+    @property
+    def plain(self) -> bool:
+        """See `Weight`."""
+        return super().plain and self.masks() is None
 
     @property
     def trained(self) -> Any:

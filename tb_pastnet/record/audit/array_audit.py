@@ -2,102 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from tb_pastnet.record.audit.comparison import Comparison, Ints
-from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder, Held
-from tb_pastnet.record.masks.mask_table import MaskStorage
-from tb_pastnet.record.weight import Array, Mask, Weight
-
-_EVERY = np.True_
-
-
-class HeldArray(Held):
-    """A weight that is held, in part by its masks or whole by the framework's flag.
-
-    An element's reference is its value when it was first seen held; zero if it is pruned.
-    """
-
-    flagged = False
-
-    def __init__(self, weight: Weight) -> None:
-        self.name = weight.name
-        self.axis = weight.axis
-        self.weight = weight
-        self.masks: MaskStorage | None = None
-        self._held: Mask = np.broadcast_to(~_EVERY, weight.shape)
-        self._kept: Mask = np.broadcast_to(_EVERY, weight.shape)
-        # Without meaning until something is held: the first `follow` fills it.
-        self._reference: Array = np.zeros(weight.shape, weight.read().dtype)
-
-    def follow(self, masks: MaskStorage | None, *, flagged: bool) -> bool:
-        """See `Held`."""
-        self.masks, self.flagged = masks, flagged
-        kept, trainable = (_EVERY, _EVERY) if masks is None else masks.read()
-        kept = np.broadcast_to(kept, self._kept.shape)
-        held = np.broadcast_to(_EVERY if flagged else ~(kept & trainable), kept.shape)
-        changed = not (np.array_equal(held, self._held) and np.array_equal(kept, self._kept))
-        if changed:
-            value = np.array(self.weight.read())
-            # Frozen elements keep their reference; pruned ones get a new one.
-            np.copyto(value, self._reference, where=self._held & self._kept)
-            value[~kept] = 0
-            self._reference = value
-        self._held, self._kept = held, kept
-        return changed
-
-    def flags(self) -> Mask:
-        """See `Held`."""
-        return self._held
-
-    def compared(self) -> Comparison:
-        """See `Held`."""
-        held = None if self.flagged else self._held
-        value = self.weight.read()
-        if not self._kept.all():
-            # A mask that is multiplied with makes negative zeros, which are pruned as well.
-            value = np.where(self._kept, value, value + value.dtype.type(0))
-        # The network may have got another precision.
-        return Comparison(value, self._reference.astype(value.dtype, copy=False), held)
-
-    def values_at(self, positions: Ints) -> tuple[Array, Array]:
-        """See `Held`."""
-        value, expected, _ = self.compared()
-        return expected.reshape(-1)[positions], value.reshape(-1)[positions]
-
-
-class HeldSince(HeldArray):
-    """A weight that is held whole, at values that its owner keeps."""
-
-    flagged = True
-
-    def __init__(self, weight: Weight, values: Callable[[], Array]) -> None:
-        self.name, self.axis, self.weight, self.masks = weight.name, weight.axis, weight, None
-        self._held = np.broadcast_to(_EVERY, weight.shape)
-        self._values = values
-
-    def compared(self) -> Comparison:
-        """See `Held`."""
-        value = self.weight.read()
-        return Comparison(value, self._values().astype(value.dtype, copy=False), None)
+from tb_pastnet.record.audit.freeze_audit import AuditSource, CauseFinder, moved_of
+from tb_pastnet.record.audit.held_array import HeldArray
+from tb_pastnet.record.audit.held_prints import HeldPrints, are_large, by_prints
+from tb_pastnet.record.options import VALUES
+from tb_pastnet.record.weight import Weight
 
 
 class ArrayAudit(AuditSource):
-    """Compares the held elements of some weights, in NumPy. Statistics are never held."""
+    """Compares the held elements of some weights, in NumPy. Statistics are never held.
 
-    def __init__(self, weights: Iterable[Weight], causes: CauseFinder) -> None:
+    `wish` is the option `audit` of a Recorder, see `by_prints`.
+    """
+
+    def __init__(
+        self, weights: Iterable[Weight], causes: CauseFinder, wish: bool | str = VALUES
+    ) -> None:
         self.weights: Sequence[Weight] = [each for each in weights if not each.statistic]
         self.causes = causes
+        self._wish = wish
+        self._large = False
+
+    def expect(self, weights: Sequence[Weight]) -> None:
+        """See `AuditSource`."""
+        self._large = are_large(weights)
 
     def held(self, weight: Weight) -> HeldArray:
         """See `AuditSource`."""
+        if weight.plain and by_prints(self._wish, large=self._large):
+            return HeldPrints(weight)
+        return self._by_value(weight)
+
+    def _by_value(self, weight: Weight) -> HeldArray:
         return HeldArray(weight)
 
     def moved(self, held: Sequence[HeldArray]) -> list[bool]:
         """See `AuditSource`."""
-        return [bool(each.compared().differ().any()) for each in held]
+        return moved_of(held)
 
     def trainable(self) -> list[bool]:
         """See `AuditSource`."""

@@ -37,6 +37,7 @@ class _Own(NamedTuple):
     spans: tuple[HeldSpan, ...] = ()
     open: _OpenSpan | None = None
     most: int = 0
+    by: str = BY_VALUE
     changed: int = 0
     changed_at: int | None = None
 
@@ -64,19 +65,19 @@ class ComparedAccount:
         self._fresh: set[int] = set()
         # Values that are first seen held at the record in the making: they can't be compared there.
         self.making = False
-        self._later: dict[int, int] = {}
+        self._later: dict[int, tuple[int, str]] = {}
         self.version = 0
         self.steps = array("q")
 
-    def hold(self, name: str, values: int) -> None:
-        """So many values of a weight are held from now on."""
+    def hold(self, name: str, values: int, by: str = BY_VALUE) -> None:
+        """So many values of a weight are held from now on, and compared by one of `WAYS`."""
         number = self._numbers[name]
         self.version += 1
         if self.making:
-            self._later[number] = values
+            self._later[number] = values, by
             own = self._own[number].open
             values = min(values, own.values if own else 0)
-        self._hold(number, values)
+        self._hold(number, values, by)
 
     def change(self, name: str, values: int, step: int) -> None:
         """So many held values of a weight differ from those at which they were held."""
@@ -137,7 +138,7 @@ class ComparedAccount:
             self._computed,
             {number: values for number, values in self._pruned.items() if values},
             {
-                number: HeldValues(own.most, BY_VALUE, spans, own.changed, own.changed_at)
+                number: HeldValues(own.most, own.by, spans, own.changed, own.changed_at)
                 for number, own in enumerate(list(self._own))
                 if (spans := self._spans(own))
             },
@@ -145,11 +146,12 @@ class ComparedAccount:
 
     def _hold_later(self) -> None:
         later, self._later = self._later, {}
-        for number, values in later.items():
-            self._hold(number, values)
+        for number, (values, by) in later.items():
+            self._hold(number, values, by)
 
-    def _hold(self, number: int, values: int) -> None:
+    def _hold(self, number: int, values: int, by: str) -> None:
         own, whole = self._own[number], values == self._sizes[number]
+        own = own._replace(by=by) if values else own
         going_on = own.open
         most = max(own.most, values)
         if going_on is not None and values and whole == going_on.whole:

@@ -13,6 +13,9 @@ from tb_pastnet.record.weight import Array
 
 Ints = npt.NDArray[np.int64]
 
+UNKNOWN = -1
+"""The number of held elements that differ, where only fingerprints show that some do."""
+
 _BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 # Odd: if one element changes, the fingerprint always changes.
 _STRIDE = np.int64(0x5851F42D4C957F2E)
@@ -23,9 +26,10 @@ class Channels(NamedTuple):
     """A comparison of held elements with their expected values, each of shape (channels,).
 
     Attributes:
-        differ: int64, held elements that differ from the expected value.
+        differ: int64, held elements that differ from the expected value; `UNKNOWN`: some.
         held: int64, held elements.
-        largest: float64, largest |w − expected| of those; infinite where it isn't finite.
+        largest: float64, largest |w − expected| of those; infinite where it isn't finite, NaN
+            where it is unknown.
         fingerprint: int64 of the held elements.
         expected: int64, a fingerprint of which are held, and of their expected values.
     """

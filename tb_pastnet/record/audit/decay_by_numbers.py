@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.causes import DECLARED, FLAG, Array, Facts
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.freeze_audit import CauseFinder
+from tb_pastnet.record.audit.held_array import HeldArray
 from tb_pastnet.record.audit.optimizer_facts import SAMPLE
 
 _ENOUGH = 4

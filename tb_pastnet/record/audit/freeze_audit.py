@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.compared import BY_VALUE
 from tb_pastnet.core.violation import Violation
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.limits import MAX_VIOLATIONS
 from tb_pastnet.record.audit.causes import Array, Facts, cause_of
 from tb_pastnet.record.audit.compared_account import ComparedAccount
-from tb_pastnet.record.audit.comparison import Channels, Comparison, Ints
+from tb_pastnet.record.audit.comparison import UNKNOWN, Channels, Comparison, Ints
 from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 
 
@@ -71,7 +73,7 @@ class OpenViolations:
                 channel=channel,
                 first_step=step if old is None else old.first_step,
                 last_step=step,
-                elements=int(compared.differ[channel]),
+                elements=_known(int(compared.differ[channel])),
                 held=int(compared.held[channel]),
                 largest=float(compared.largest[channel]),
                 cause=cause if old is None else old.cause,
@@ -92,15 +94,20 @@ class OpenViolations:
             self.close(name)
 
 
+def _known(elements: int) -> int | None:
+    return None if elements == UNKNOWN else elements
+
+
 class Held(Protocol):
     """A weight with held elements, compared on its device, with defaults to derive from.
 
-    Its `masks` may be None.
+    Its `masks` may be None; `by` is one of `core.compared.WAYS`.
     """
 
     name: str
     axis: ChannelAxis
     masks: Any
+    by: str = BY_VALUE
 
     @property
     def flagged(self) -> bool:
@@ -116,8 +123,21 @@ class Held(Protocol):
         """How many elements are held."""
         return self.axis.channels * self.axis.elements if self.flagged else int(self.flags().sum())
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values that are kept for it."""
+        return 0
+
     def compared(self) -> Comparison:
         """Value, expected value and held elements, as arrays."""
+
+    def moved(self) -> bool:
+        """Whether any held element moved."""
+        return bool(self.compared().differ().any())
+
+    def renewed(self) -> bool:
+        """Whether it couldn't be compared, and so is held at its current values from now on."""
+        return False
 
     def channels(self) -> Channels:
         """Compares it channel by channel."""
@@ -129,6 +149,21 @@ class Held(Protocol):
 
     def values_at(self, positions: Ints) -> tuple[Array, Array]:
         """Expected and current values of some of its elements."""
+
+
+def moved_of(held: Sequence[Held]) -> list[bool]:
+    """Which of some weights have a held element that moved, one by one.
+
+    Raises InvalidArgument if something couldn't be compared.
+    """
+    renewed = [each.name for each in held if each.renewed()]
+    if renewed:
+        raise InvalidArgument(
+            f"Could not compare {', '.join(map(repr, renewed[:3]))} with fingerprints: expected "
+            f"the dtype of when it was held, got another. It is compared with its current values "
+            f"from now on: audit='values' compares across dtypes."
+        )
+    return [each.moved() for each in held]
 
 
 class CauseFinder(ABC):
@@ -161,6 +196,9 @@ class AuditSource(ABC):
 
     weights: Sequence[Any]
     causes: CauseFinder
+
+    def expect(self, weights: Sequence[Any]) -> None:  # noqa: B027
+        """Called before `held` with all weights that are held from now on."""
 
     @abstractmethod
     def held(self, weight: Any) -> Held:
@@ -229,7 +267,7 @@ class Audit:
         """Reports frozen and pruned values to an account, from now on."""
         self._account = account
         for weight in self._held.values():
-            account.hold(weight.name, weight.count())
+            account.hold(weight.name, weight.count(), weight.by)
 
     def observe(self, *, quick: bool = False) -> None:
         """Looks at which elements are held, and takes current values as references.
@@ -264,7 +302,9 @@ class Audit:
                 compared = weight.channels()
                 violations += self._violations.enter(weight.name, compared, step, find_cause)
                 if self._account is not None:
-                    self._account.change(weight.name, int(compared.differ.sum()), step)
+                    # One at least in each channel of which no more is known.
+                    changed = int(np.abs(compared.differ).sum())
+                    self._account.change(weight.name, changed, step)
             else:
                 self._violations.close(weight.name)
         self._note_bypass(held)
@@ -291,8 +331,13 @@ class Audit:
                 masks.registry.observed_by(self._masks_changed)
                 self._observed = masks
         first, begun = not self._held, []
-        for weight, free in zip(self._source.weights, trainable, strict=True):
-            own = None if masks is None else masks.storage_of(weight.variable)
+        storages = [
+            None if masks is None else masks.storage_of(weight.variable)
+            for weight in self._source.weights
+        ]
+        each = list(zip(self._source.weights, storages, trainable, strict=True))
+        self._source.expect([weight for weight, own, free in each if own is not None or not free])
+        for weight, own, free in each:
             if own is None and free:
                 if self._held.pop(weight.name, None) is not None:
                     self._report(weight.name, None)
@@ -313,7 +358,7 @@ class Audit:
 
     def _report(self, name: str, held: Held | None) -> None:
         if self._account is not None:
-            self._account.hold(name, 0 if held is None else held.count())
+            self._account.hold(name, *((0,) if held is None else (held.count(), held.by)))
 
     def _note_bypass(self, held: Sequence[Held]) -> None:
         for name in self._source.causes.newly_bypassed(held):

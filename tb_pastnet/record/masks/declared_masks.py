@@ -30,7 +30,13 @@ class DeclaredMasks:
 
     def write(self, kept: Mask, trainable: Mask) -> None:
         """Sets both."""
-        self._kept, self._trainable = kept, trainable
+        self._kept, self._trainable = _slim(kept), _slim(trainable)
+
+
+def _slim(mask: Mask) -> Mask:
+    """A mask of which all elements are alike as one byte, spread over its shape."""
+    alike = mask.size and any(mask.strides) and (mask.all() or not mask.any())
+    return np.broadcast_to(mask.flat[0], mask.shape) if alike else mask
 
 
 def declared_table(weights: Sequence[Weight]) -> MaskTable:
@@ -53,7 +59,7 @@ def declare(table: MaskTable, trainable: Mapping[str, Any], kept: Mapping[str, A
                 elements[name, word] = (
                     as_mask(mask, shape, name, word)
                     if np.ndim(mask)
-                    else np.full(shape, flag_of(mask, name, word))
+                    else np.broadcast_to(np.bool_(flag_of(mask, name, word)), shape)
                 )
     for name in dict.fromkeys(name for name, _ in elements):
         old = table.read(name)

@@ -235,6 +235,11 @@ def masks_of(weight: Weight, table: MaskTable | None) -> tuple[Mask, Mask] | Non
     return None if storage is None else storage.read()
 
 
+def holds_all(masks: MaskStorage) -> bool:
+    """Whether masks are known to let no update change any element: at once, by one byte of each."""
+    return any(mask.size and not (any(mask.strides) or mask.flat[0]) for mask in masks.read())
+
+
 def version_of(table: MaskTable | None, own_masks: Sequence[OwnMasks]) -> tuple[int, ...]:
     """Different after each change of masks; quick, because it is read at each step."""
     version = () if table is None else (id(table), table.version)

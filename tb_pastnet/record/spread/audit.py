@@ -8,9 +8,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.comparison import Channels, Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
+from tb_pastnet.record.audit.held_array import HeldArray
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.spread.parts import Part, RankGroup
 from tb_pastnet.record.weight import Weight

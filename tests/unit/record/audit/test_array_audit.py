@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tb_pastnet.core.axes import explicit_axis
-from tb_pastnet.record.audit.array_audit import ArrayAudit, HeldArray
+from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.causes import Facts
 from tb_pastnet.record.audit.freeze_audit import Audit, CauseFinder
+from tb_pastnet.record.audit.held_array import HeldArray
 from tb_pastnet.record.weight import Weight
 
 

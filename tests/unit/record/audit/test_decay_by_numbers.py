@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_pastnet.record.audit.array_audit import HeldArray
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
+from tb_pastnet.record.audit.held_array import HeldArray
 from tests.unit.record.test_array_source import Changing
 
 RNG = np.random.default_rng(0)

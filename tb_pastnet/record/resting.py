@@ -1,0 +1,214 @@
+"""Weights that no update is meant to change: fingerprints in place of past copies.
+
+What can't move needs no copy: the same fingerprint shows that a channel is what it was, to the bit.
+A channel that moves nevertheless, or that updates may change from now on, gets past values then.
+Until it has some, how far it moved is unknown: NaN, not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_pastnet.core.axes import explicit_axis
+from tb_pastnet.core.fingerprint import Prints
+from tb_pastnet.core.sketch import BUCKETS, sketch
+from tb_pastnet.core.statistics import (
+    NONFINITE,
+    NORM,
+    OF_PAST,
+    PAST_NORM,
+    VALUE_ROWS,
+    channel_statistics,
+)
+from tb_pastnet.record.weight import Array, Look, Weight
+
+MOST_COPIED = 64 << 20
+"""Bytes of held weights, in all, up to which copies of them cost less than fingerprints."""
+
+_AT_ONCE = 1 << 16
+"""Elements whose norms are computed at once: they stay in the processor's cache."""
+
+_LARGEST = np.finfo(np.float32).max
+
+_NOTHING: Array = np.empty((0, 0))
+
+Floats = npt.NDArray[np.floating]
+Channels = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
+
+
+def is_held(weight: Weight) -> bool:
+    """Whether the framework's own flags let no update change a weight."""
+    return not weight.trainable()
+
+
+class _Norms(NamedTuple):
+    """The norms of channels, and how many of their values aren't finite, at a look."""
+
+    look: Look
+    rows: Floats
+
+
+class Resting:
+    """Weights at rest, for all their past copies.
+
+    Attributes:
+        weights: these.
+        numbers: of each, its number in the network.
+        loose: of each, which channels have moved, or may: the next copies have their values.
+    """
+
+    def __init__(
+        self, weights: Sequence[Weight], numbers: Sequence[int], held: Callable[[Weight], bool]
+    ) -> None:
+        self.weights, self.numbers = weights, numbers
+        self.loose: list[Flags] = [np.zeros(each.axis.channels, bool) for each in weights]
+        self._held = held
+        self._norms: list[_Norms | None] = [None] * len(weights)
+
+    @classmethod
+    def among(
+        cls, weights: Sequence[Weight], held: Callable[[Weight], bool], *, always: bool = False
+    ) -> Resting | None:
+        """Those of some weights for which copies cost more than fingerprints; None: no such ones.
+
+        Args:
+            weights: all of a network.
+            held: whether no update is meant to change any of a weight.
+            always: also if copies take little memory.
+        """
+        numbers = [
+            number
+            for number, weight in enumerate(weights)
+            if weight.plain and not (weight.statistic or weight.text.follows) and held(weight)
+        ]
+        own = [weights[number] for number in numbers]
+        large = sum(weight.nbytes for weight in own) > MOST_COPIED
+        return cls(own, numbers, held) if own and (always or large) else None
+
+    def update(self) -> None:
+        """Looks for weights that updates may change from now on."""
+        for weight, loose in zip(self.weights, self.loose, strict=True):
+            if not self._held(weight):
+                loose[:] = True
+
+    def norms(self, number: int, look: Look) -> Floats:
+        """Norms and numbers of values that aren't finite, (2, channels)."""
+        known, weight = self._norms[number], self.weights[number]
+        rows: Floats
+        if known is None or known.look.dtype != look.dtype:
+            rows, stale = np.empty((2, weight.axis.channels)), np.arange(weight.axis.channels)
+        else:
+            rows, stale = known.rows, np.flatnonzero(known.look.prints != look.prints)
+        most = max(1, _AT_ONCE // max(1, weight.axis.elements))
+        for start in range(0, len(stale), most):
+            some = stale[start : start + most]
+            rows[:, some] = _norms_of(weight.rows(some))
+        self._norms[number] = _Norms(look, rows)
+        return rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that this takes."""
+        return sum(25 * len(loose) for loose in self.loose)
+
+
+class _Past(NamedTuple):
+    """What a copy knows of a weight: its look, and the values of its loose channels."""
+
+    look: Look
+    channels: Channels
+    values: Array
+
+
+class RestingCopies:
+    """A past copy of weights at rest: see `ArrayCopies`."""
+
+    prints: Prints
+
+    def __init__(self, own: Resting) -> None:
+        self._own = own
+        self.weights = len(own.weights)
+        self._past: list[_Past] = []
+        self.take()
+
+    def take(self) -> None:
+        """Makes the current values the past ones."""
+        self._own.update()
+        looks = [weight.look() for weight in self._own.weights]
+        self._past = [self._take(number, look) for number, look in enumerate(looks)]
+
+    def compare(self, *, replace: bool) -> Floats:
+        """See `ArrayCopies`."""
+        self._own.update()
+        parts, prints = [], []
+        for number, weight in enumerate(self._own.weights):
+            look = weight.look(anew=True)
+            parts.append(self._compare(number, look))
+            prints.append(look.prints)
+            if replace:
+                self._past[number] = self._take(number, look)
+        self.prints = np.concatenate(prints)
+        rows = np.concatenate(parts, axis=1)
+        largest = np.abs(rows).max(where=np.isfinite(rows), initial=0)
+        return rows.astype(np.float32) if largest <= _LARGEST else rows
+
+    def past(self) -> list[Array]:
+        """The past values, NaN where they are unknown."""
+        return [self._values(number) for number in range(self.weights)]
+
+    def sketches(self, members: Sequence[int]) -> Floats:
+        """See `NetworkCopies`: what hasn't moved since the beginning goes nowhere, and has none."""
+        rows = np.full((len(members), BUCKETS), np.nan)
+        for row, number in enumerate(members):
+            if self._own.loose[number].any():
+                rows[row] = sketch(self._own.weights[number].effective())
+        return rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that this takes."""
+        return sum(past.look.prints.nbytes + past.values.nbytes for past in self._past)
+
+    def _take(self, number: int, look: Look) -> _Past:
+        channels, weight = np.flatnonzero(self._own.loose[number]), self._own.weights[number]
+        values = weight.rows(channels) if len(channels) else _NOTHING
+        return _Past(look, channels, values)
+
+    def _compare(self, number: int, look: Look) -> Floats:
+        past = self._past[number]
+        same_dtype = past.look.dtype == look.dtype
+        moved = (past.look.prints != look.prints) | (not same_dtype)
+        rows = np.zeros((VALUE_ROWS, len(look.prints)))
+        rows[[NORM, NONFINITE]] = self._own.norms(number, look)
+        rows[PAST_NORM] = rows[NORM]
+        rows[np.ix_(OF_PAST, moved)] = np.nan
+        if len(past.channels):
+            values = self._own.weights[number].rows(past.channels)
+            flat = explicit_axis(0, values.shape, "")
+            rows[:, past.channels] = channel_statistics(values, past.values, flat)[:VALUE_ROWS]
+        # All have moved to another dtype, which is no reason to copy them.
+        self._own.loose[number] |= moved & same_dtype
+        return rows
+
+    def _values(self, number: int) -> Array:
+        weight, past = self._own.weights[number], self._past[number]
+        rows = np.array(weight.axis.split(np.asarray(weight.effective())))
+        rows[past.look.prints != weight.look(anew=True).prints] = np.nan
+        rows[past.channels] = past.values
+        return weight.axis.joined_up(rows)
+
+
+def _norms_of(values: Array) -> Floats:
+    """Norms of rows, and how many values in each aren't finite."""
+    wide = values.astype(np.float64)
+    squares = np.einsum("ce,ce->c", wide, wide)
+    # In float64 squares may vanish or overflow, and NaN is in their sum.
+    if values.dtype != np.float64 and np.isfinite(squares).all():
+        return np.stack([np.sqrt(squares), np.zeros_like(squares)])
+    flat = explicit_axis(0, values.shape, "")
+    return channel_statistics(values, values, flat)[[NORM, NONFINITE]]
