@@ -179,8 +179,9 @@ class ChannelAxis:
         return turned.transpose(np.argsort(self.order)).reshape(self.shape)
 
     def places(self, channels: Integers) -> tuple[Integers, ...]:
-        """The indices of channels along each axis of `axes`."""
-        return np.unravel_index(channels, [self.view[axis] for axis in self.axes] or [1])
+        """The indices of channels along each axis of `axes`; () of a scalar, which is one channel."""
+        sizes = [self.view[axis] for axis in self.axes]
+        return np.unravel_index(channels, sizes) if sizes else ()
 
     def positions(self, channels: Integers, elements: Integers) -> Integers:
         """Positions in the flattened variable, (channels, elements), of these only."""

@@ -154,13 +154,15 @@ class Recorder(Recording):
         if audit:
             trains = isinstance(learning_rate, keras.optimizers.Optimizer)
             optimizer = learning_rate if trains else None
-            audited = audit_of(model, weights, tables, optimizer, source.current, options.audit)
+            audited = audit_of(
+                model, weights, tables, optimizer, source.current, audit, source.looks
+            )
         if names := left_behind(recorded.weights):
             failures.add(
                 f"No masks hold {', '.join(map(repr, names[:3]))}, though masks of another model "
                 f"prune the same weights: keras.models.clone_model and set_weights don't copy masks"
             )
-        start = recorded.origin()
+        start = recorded.origin(source.looks)
         tracker = MaskTracker(recorded.weights, tables, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options, compared)
         source.release()

@@ -30,7 +30,7 @@ from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.resting import Resting, is_held
-from tb_pastnet.record.weight import Array, Network
+from tb_pastnet.record.weight import Array, Look, Network
 
 
 class Values:
@@ -103,8 +103,10 @@ class VariableWeight(FoundWeight):
 class VariableAudit(FlagAudit, ArrayAudit):
     """The audit of weights that Keras's `trainable` holds."""
 
-    def __init__(self, weights: Sequence[VariableWeight], wish: bool | str) -> None:
-        ArrayAudit.__init__(self, weights, DecayByNumbers(), wish)
+    def __init__(
+        self, weights: Sequence[VariableWeight], wish: bool | str, looks: Mapping[str, Look]
+    ) -> None:
+        ArrayAudit.__init__(self, weights, DecayByNumbers(), wish, looks)
         FlagAudit.__init__(self, weights)
 
 
@@ -161,9 +163,12 @@ class VariableRecorder(Recording):
         # How many updates an optimizer has made, even while JAX holds its variables.
         self.steps_of = rate.updates
         wish = options.audit
-        audited = Audit(VariableAudit(network.weights, wish), lambda: None) if wish else None
-        start = network.origin()
-        tracker = MaskTracker(network.weights, lambda: None, audited, lambda: start, failures)
         resting = Resting.among(network.weights, is_held, always=wish == PRINTS)
         source = VariableSource(network, rate, resting)
+        audited = None
+        if wish:
+            audited = Audit(VariableAudit(network.weights, wish, source.looks), lambda: None)
+        start = network.origin(source.looks)
+        tracker = MaskTracker(network.weights, lambda: None, audited, lambda: start, failures)
         super().__init__(logdir, source, options.schedule(), tracker, failures, options)
+        source.release()

@@ -125,9 +125,11 @@ class ArrayRecorder(Recording):
         source = source_of(Resting.among(weights, self._is_held, always=options.audit == PRINTS))
         start, audited = "", None
         if source.writes:
-            start = network.origin()
+            start = network.origin(source.looks)
             if options.audit:
-                held = DeclaredAudit(weights, causes or DecayByNumbers(), options.audit)
+                held = DeclaredAudit(
+                    weights, causes or DecayByNumbers(), options.audit, source.looks
+                )
                 audited = Audit(held, lambda: table)
         tracker = MaskTracker(weights, lambda: table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options)
@@ -148,5 +150,7 @@ class ArrayRecorder(Recording):
         }
         elements = {name: mask for name, mask in trainable.items() if name not in whole}
         declare(self._table, elements, kept)  # all of it, or nothing
+        # A mask takes the place of an earlier False.
+        flags |= {name: True for name in elements if name in self._table.weights}
         for name, flag in flags.items():
             self._table.weights[name].declared_trainable = flag

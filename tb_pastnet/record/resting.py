@@ -59,6 +59,7 @@ class Resting:
     Attributes:
         weights: these.
         numbers: of each, its number in the network.
+        looks: by name the bits of those that were just looked at.
         loose: of each, which channels have moved, or may: the next copies have their values.
     """
 
@@ -67,6 +68,7 @@ class Resting:
     ) -> None:
         self.weights, self.numbers = weights, numbers
         self.loose: list[Flags] = [np.zeros(each.axis.channels, bool) for each in weights]
+        self.looks: dict[str, Look] = {}
         self._held = held
         self._norms: list[_Norms | None] = [None] * len(weights)
 
@@ -89,6 +91,12 @@ class Resting:
         own = [weights[number] for number in numbers]
         large = sum(weight.nbytes for weight in own) > MOST_COPIED
         return cls(own, numbers, held) if own and (always or large) else None
+
+    def look(self, weight: Weight, *, anew: bool = False) -> Look:
+        """Its bits, as they were just seen unless they are wanted `anew`."""
+        if anew or weight.name not in self.looks:
+            self.looks[weight.name] = weight.look()
+        return self.looks[weight.name]
 
     def update(self) -> None:
         """Looks for weights that updates may change from now on."""
@@ -139,7 +147,7 @@ class RestingCopies:
     def take(self) -> None:
         """Makes the current values the past ones."""
         self._own.update()
-        looks = [weight.look() for weight in self._own.weights]
+        looks = [self._own.look(weight) for weight in self._own.weights]
         self._past = [self._take(number, look) for number, look in enumerate(looks)]
 
     def compare(self, *, replace: bool) -> Floats:
@@ -147,7 +155,7 @@ class RestingCopies:
         self._own.update()
         parts, prints = [], []
         for number, weight in enumerate(self._own.weights):
-            look = weight.look(anew=True)
+            look = self._own.look(weight, anew=True)
             parts.append(self._compare(number, look))
             prints.append(look.prints)
             if replace:
@@ -198,7 +206,7 @@ class RestingCopies:
     def _values(self, number: int) -> Array:
         weight, past = self._own.weights[number], self._past[number]
         rows = np.array(weight.axis.split(np.asarray(weight.effective())))
-        rows[past.look.prints != weight.look(anew=True).prints] = np.nan
+        rows[past.look.prints != weight.look().prints] = np.nan
         rows[past.channels] = past.values
         return weight.axis.joined_up(rows)
 

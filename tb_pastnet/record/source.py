@@ -27,7 +27,7 @@ from tb_pastnet.core.statistics import (
 from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.record.array_copies import ArrayCopies, NetworkCopies
 from tb_pastnet.record.resting import Resting, RestingCopies
-from tb_pastnet.record.weight import Array, Network, Weight
+from tb_pastnet.record.weight import Array, Look, Network, Weight
 
 STACK_ELEMENTS = 1 << 16
 """Weights up to this size are measured with others of their shape: a call costs more than they."""
@@ -159,6 +159,11 @@ class PartedSource(Source):
     _prints: Prints | None = None
     _resting: Resting | None = None
 
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        """By name the bits of weights that were just looked at, until `release`."""
+        return {} if self._resting is None else self._resting.looks
+
     def _arrange(self, members: Sequence[int]) -> None:
         channels = [self.network.weights[member].axis.channels for member in members]
         spans = np.split(np.arange(sum(channels)), np.cumsum(channels)[:-1])
@@ -199,8 +204,7 @@ class PartedSource(Source):
 
     def release(self) -> None:
         """See `Source`."""
-        for weight in self._resting.weights if self._resting is not None else ():
-            weight.forget()
+        self.looks.clear()
 
     def sketches(self) -> Sketches | None:
         """See `Source`."""

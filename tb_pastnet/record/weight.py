@@ -107,7 +107,6 @@ class Weight(ABC):
         self.kind = kind
         self.statistic = statistic
         self.called = Called(self.shape, tuple(aliases), tuple(handles))
-        self._looked: Look | None = None
         self.role = variable_role(own_name, self.shape, statistic=statistic)
         self.text = description.VariableEntry(
             id=name,
@@ -139,15 +138,9 @@ class Weight(ABC):
         values = np.asarray(self.effective())
         return fingerprints(values, self.axis_of(values.shape), fast=fast)
 
-    def look(self, *, anew: bool = False) -> Look:
-        """Its fingerprints, those of the last look unless it was forgotten, or they are `anew`."""
-        if self._looked is None or anew:
-            self._looked = Look(self.current_dtype(), self.fingerprints())
-        return self._looked
-
-    def forget(self) -> None:
-        """Forgets the last look: training continues."""
-        self._looked = None
+    def look(self) -> Look:
+        """Its bits now."""
+        return Look(self.current_dtype(), self.fingerprints())
 
     def current_dtype(self) -> str:
         """The dtype of its values now: a module may get another one."""
@@ -271,14 +264,17 @@ class Network(Generic[W_co]):
         sizes = ((weight, weight.axis.channels * weight.axis.elements) for weight in self.weights)
         return tuple(weight for weight, size in sizes if weight.name in main and size >= FEWEST)
 
-    def origin(self) -> str:
-        """A name for all values: runs that start from the same ones share it."""
+    def origin(self, looks: Mapping[str, Look] | None = None) -> str:
+        """A name for all values: runs that start from the same ones share it.
+
+        `looks` may have the fingerprints of some weights, by name.
+        """
         digest = hashlib.blake2b(digest_size=16)
         sizes = [weight.axis.channels * weight.axis.elements for weight in self.everything]
         fast = sum(sizes) > _WORTH_COMPILING
         for weight in self.everything:
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
-            known = weight._looked
+            known = (looks or {}).get(weight.name)
             prints = weight.fingerprints(fast=fast) if known is None else known.prints
             digest.update(prints.tobytes())
         return ORIGIN + digest.hexdigest()

@@ -7,8 +7,9 @@ Optimizers of torch ignore the flag: they continue as long as a gradient is left
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from tb_pastnet.record.audit.optimizer_facts import (
 from tb_pastnet.record.device_array import has_memory
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.options import VALUES
+from tb_pastnet.record.weight import Look
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import Homes, TorchWeight, array_of
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, parameters_of, rate_of
@@ -64,9 +66,10 @@ class ModuleAudit(ArrayAudit):
         steps: OptimizerSteps,
         failures: Failures,
         wish: bool | str = VALUES,
+        looks: Mapping[str, Look] = MappingProxyType({}),
     ) -> None:
         weights = [weight for weight in weights if not weight.entry.computed]
-        super().__init__(weights, ModuleCauses(steps), wish)
+        super().__init__(weights, ModuleCauses(steps), wish, looks)
         self._homes = Homes(self.weights)
         self._parameters: list[torch.Tensor] = []
         self._flags: list[bool] = []

@@ -178,9 +178,11 @@ class Recorder(Recording):
             resting = Resting.among(recorded.weights, self._is_held, always=audit == PRINTS)
             source = TorchSource(recorded, self._steps, schedule, resting)
             if audit and source.writes:
-                self._flags = ModuleAudit(recorded.weights, self._steps, failures, audit)
+                self._flags = ModuleAudit(
+                    recorded.weights, self._steps, failures, audit, source.looks
+                )
                 audited = Audit(self._flags, lambda: declared)
-            start = recorded.origin() if source.writes else ""
+            start = recorded.origin(source.looks) if source.writes else ""
         self._note_untrained(recorded.weights, failures)
         masked = PrunedMasks(recorded.weights, declared)
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)

@@ -12,6 +12,7 @@ ONE_RATE = "its Recorder takes one learning rate"
 COUNTED = "the callback counts the steps of `fit`"
 BY_FIT = "`fit` makes one update in a step, by the compiled optimizer"
 NO_MASKS = "masks of single weights need Keras on TensorFlow; `layer.trainable` is watched"
+MASKS_HAVE_VALUES = "masks have the values that they put back; fingerprints are for `trainable`"
 PASSED = "each call passes the weights: `close` has none"
 RESTARTS = "its Recorder begins by `restart(step)`, when the variables have values"
 
@@ -79,6 +80,14 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         (TF1,),
         "its ops show what bypassed the masks",
     ),
+    **_each(
+        "fingerprints_tell_which_channels_of_frozen_weights_moved "
+        "what_fingerprints_do_not_tell_is_unknown a_weight_that_trains_again_gets_past_values "
+        "masks_of_a_part_are_compared_by_value",
+        ("Keras Recorder", "Keras callback", TF1),
+        MASKS_HAVE_VALUES,
+    ),
+    **_each("masks_of_a_part_are_compared_by_value", OTHER_BACKENDS, NO_MASKS),
     **_each("a_double_is_measured_as_it_is", ("JAX", "Keras on JAX"), "JAX makes float32 of it"),
 }
 """By behaviour and room the reason."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,11 @@ from tests.leaks.recipe import Recipe, check  # noqa: E402
 from tests.sampled import sampled  # noqa: E402
 
 
-# JAX compiles each of them: a quarter at every change.
-@pytest.mark.parametrize("recipe", sampled(RECIPES, every=4), ids=lambda recipe: recipe.name)
-def test_a_recipe(recipe: Recipe, tmp_path: Path) -> None:
-    check(recipe, tmp_path)
+# JAX compiles each of them: some at every change.
+@pytest.mark.parametrize(
+    ("recipe", "audit"),
+    sampled(product(RECIPES, ("values", "fingerprints")), every=7),
+    ids=lambda each: each if isinstance(each, str) else each.name,
+)
+def test_a_recipe(recipe: Recipe, audit: str, tmp_path: Path) -> None:
+    check(recipe, tmp_path, audit)

@@ -17,9 +17,10 @@ from tests.leaks.torch_masks import RECIPES as BY_MASKS
 RECIPES = [*BY_FLAGS, *BY_MASKS]
 
 
+@pytest.mark.parametrize("audit", ["values", "fingerprints"])
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_a_recipe(recipe: Recipe, tmp_path: Path) -> None:
-    check(recipe, tmp_path)
+def test_a_recipe(recipe: Recipe, audit: str, tmp_path: Path) -> None:
+    check(recipe, tmp_path, audit)
 
 
 @pytest.mark.parametrize(

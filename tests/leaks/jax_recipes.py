@@ -88,7 +88,7 @@ def train(
         step = jax.jit(update, static_argnums=0, donate_argnums=(1, 2))
         declared = masks if since == 0 else None
         with pastnet.jax.Recorder(
-            watch.folder, params, every=1, trainable=declared, opt_state=state
+            watch.folder, params, every=1, trainable=declared, opt_state=state, audit=watch.audit
         ) as recorder:
             _keep(watch, 0, params)
             for number in range(1, STEPS + 1):
@@ -171,7 +171,12 @@ def _nnx(wrt: Any, *, stop: bool) -> Callable[[Watch], None]:
         masks = nnx.map_state(lambda path, _: path[0] == "head", nnx.state(model, nnx.Param))
         params = nnx.state(model, nnx.Param)
         with pastnet.jax.Recorder(
-            watch.folder, params, every=1, trainable=masks, opt_state=optimizer.opt_state
+            watch.folder,
+            params,
+            every=1,
+            trainable=masks,
+            opt_state=optimizer.opt_state,
+            audit=watch.audit,
         ) as recorder:
             for number in range(STEPS + 1):
                 if number:
@@ -211,7 +216,12 @@ def _eqx(*, partitioned: bool) -> Callable[[Watch], None]:
             return jnp.mean((jax.vmap(head)(jax.nn.tanh(hidden)) - Y) ** 2)
 
         with pastnet.jax.Recorder(
-            watch.folder, model, every=1, trainable=[False, True], opt_state=state
+            watch.folder,
+            model,
+            every=1,
+            trainable=[False, True],
+            opt_state=state,
+            audit=watch.audit,
         ) as recorder:
             for number in range(STEPS + 1):
                 if number:

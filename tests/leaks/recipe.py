@@ -26,6 +26,7 @@ class Watch:
     """What a program is watched by: the folder of its log, and copies of its weights by step."""
 
     folder: Path
+    audit: bool | str = True
     copies: dict[int, dict[str, Array]] = field(default_factory=dict)
 
     def keep(self, step: int, weights: Mapping[str, Array]) -> None:
@@ -78,9 +79,9 @@ class Recipe:
         return first
 
 
-def check(recipe: Recipe, folder: Path) -> None:
+def check(recipe: Recipe, folder: Path, audit: bool | str = True) -> None:
     """Carries a recipe out, and compares what moved with what its log says."""
-    watch = Watch(folder)
+    watch = Watch(folder, audit)
     recipe.program(watch)
     (run,) = pastnet.read(folder).runs.values()
     moved = recipe.moved(watch)

@@ -246,7 +246,9 @@ def _adversaries(watch: Watch) -> None:
     """Each of two networks is frozen while the other one makes its step."""
     model = nn.ModuleDict({"generator": network(), "discriminator": network()})
     optimizers = {name: torch.optim.Adam(part.parameters(), 0.01) for name, part in model.items()}
-    with pastnet.torch.Recorder(watch.folder, model, [*optimizers.values()], every=1) as recorder:
+    with pastnet.torch.Recorder(
+        watch.folder, model, [*optimizers.values()], every=1, audit=watch.audit
+    ) as recorder:
         for step in range(1, STEPS + 1):
             for name in ("discriminator", "generator"):
                 for other, part in model.items():

@@ -76,7 +76,9 @@ def train(
         kept: likewise.
     """
     names = list(names)
-    with pastnet.torch.Recorder(watch.folder, model, optimizer, every=1) as recorder:
+    with pastnet.torch.Recorder(
+        watch.folder, model, optimizer, every=1, audit=watch.audit
+    ) as recorder:
         declared = masks is not None or kept is not None
         if declared and since == 0:
             recorder.declare(trainable=masks, kept=kept)

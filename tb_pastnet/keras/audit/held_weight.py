@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from tb_pastnet.keras.strategies import host, reader
 from tb_pastnet.record.audit.comparison import Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import Held
 from tb_pastnet.record.audit.held_prints import HeldPrints
-from tb_pastnet.record.weight import Array
+from tb_pastnet.record.weight import Array, Look
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
@@ -140,8 +140,8 @@ class HeldLarge(HeldPrints):
 
     version = 0
 
-    def __init__(self, weight: TFWeight) -> None:
-        super().__init__(weight, HeldWeight)
+    def __init__(self, weight: TFWeight, looks: Mapping[str, Look]) -> None:
+        super().__init__(weight, looks, HeldWeight)
         self.variable, self.owner = weight.variable, weight.found.given
 
 

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import keras
@@ -30,6 +31,7 @@ from tb_pastnet.record.audit.held_prints import are_large, by_prints
 from tb_pastnet.record.audit.optimizer_facts import Applied, Average, OptimizerCauses
 from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.record.options import VALUES
+from tb_pastnet.record.weight import Look
 
 _BETAS = ("momentum", "beta_1", "beta_2", "rho")
 
@@ -47,9 +49,10 @@ class ModelAudit(FlagAudit):
         optimizer: keras.optimizers.Optimizer | None = None,
         current: Callable[[], Mapping[str, Array]] = dict,
         wish: bool | str = VALUES,
+        looks: Mapping[str, Look] = MappingProxyType({}),
     ) -> None:
         super().__init__(weights, current)
-        self._wish = wish
+        self._wish, self._looks = wish, looks
         self._large = False
         self._assignments = Assignments()
         weakref.finalize(self, self._assignments.close).atexit = False
@@ -68,7 +71,9 @@ class ModelAudit(FlagAudit):
     def held(self, weight: TFWeight) -> HeldWeight | HeldLarge:
         """See `AuditSource`. Masks have their own reference."""
         prints = by_prints(self._wish, large=self._large) and weight.plain
-        return HeldLarge(weight) if prints and not weight.trainable() else HeldWeight(weight)
+        if prints and not weight.trainable():
+            return HeldLarge(weight, self._looks)
+        return HeldWeight(weight)
 
     def moved(self, held: Sequence[HeldWeight | HeldLarge]) -> Sequence[bool]:
         """See `AuditSource`."""
@@ -157,12 +162,13 @@ def audit_of(
     optimizer: keras.optimizers.Optimizer | None = None,
     current: Callable[[], Mapping[str, Array]] = dict,
     wish: bool | str = VALUES,
+    looks: Mapping[str, Look] = MappingProxyType({}),
 ) -> Audit:
     """Starts auditing a model: the masks that it carries, unless `masks` returns others.
 
     `optimizer` is the one that trains it, if that isn't the model's own.
     """
-    source = ModelAudit(model, weights, optimizer, current, wish)
+    source = ModelAudit(model, weights, optimizer, current, wish, looks)
     return Audit(source, masks or masks_in(model, weights))
 
 

@@ -16,7 +16,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.model.walk import Found, full_name, layer_variables, of_layer, once
 from tb_pastnet.keras.model.weights import AxisOverrides, FoundWeight, network_of, shown
-from tb_pastnet.keras.strategies import differs, host, reader
+from tb_pastnet.keras.strategies import differs, host, primary, reader
 from tb_pastnet.keras.types import Model, TensorLike, Variable
 from tb_pastnet.keras.versions import need_tensorflow, refuse_legacy
 from tb_pastnet.record.weight import Array, Network
@@ -43,11 +43,13 @@ class TFWeight(FoundWeight):
 
     def effective(self) -> Array:
         """See `Weight`: a view, if the values are in this machine's memory."""
-        return host(self._reader()) if self.plain and tf.executing_eagerly() else self.read()
+        return self.read() if self._reader is None else host(self._reader())
 
     @cached_property
-    def _reader(self) -> Callable[[], Any]:
-        return reader(self.variable)
+    def _reader(self) -> Callable[[], Any] | None:
+        """Reads the variable eagerly; None if that isn't possible."""
+        handle = getattr(primary(self.variable), "handle", None)
+        return reader(self.variable) if self.plain and hasattr(handle, "numpy") else None
 
     @property
     def plain(self) -> bool:

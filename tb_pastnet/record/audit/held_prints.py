@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,17 @@ class HeldPrints(HeldArray):
 
     by = BY_FINGERPRINT
 
-    def __init__(self, weight: Any, by_value: Callable[[Any], Held] = HeldArray) -> None:
+    def __init__(
+        self,
+        weight: Any,
+        looks: Mapping[str, Look] = MappingProxyType({}),
+        by_value: Callable[[Any], Held] = HeldArray,
+    ) -> None:
         super().__init__(weight)
-        self._by_value = by_value
-        self._look: Look | None = None
+        self._looks, self._by_value = looks, by_value
+        # When it was held, and at the last check.
+        self._reference_look: Look | None = None
+        self._look = Look("", np.zeros(0, np.uint64))
         self._positions: Ints = np.zeros(0, np.int64)
         self._samples: Array = np.zeros(0)
         self._exact: Held | None = None
@@ -52,9 +60,9 @@ class HeldPrints(HeldArray):
         """See `Held`."""
         self.masks, self.flagged = masks, flagged
         if self._exact is None and (flagged or (masks is not None and holds_all(masks))):
-            begins = self._look is None
+            begins = self._reference_look is None
             if begins:
-                self._refer(self.weight.look())
+                self._refer(self._current_look())
             return begins
         if self._exact is None:
             self._exact = self._by_value(self.weight)
@@ -75,25 +83,25 @@ class HeldPrints(HeldArray):
         return bool(self._exact.moved() if self._exact else self._differ().any())
 
     def renewed(self) -> bool:
-        """See `Held`: fingerprints of two dtypes can't be compared."""
-        if self._exact is not None or self._look is None:
+        """See `Held`: fingerprints of two dtypes can't be compared. Each check begins with it."""
+        if self._exact is not None or self._reference_look is None:
             return False
-        look, earlier = self.weight.look(), self._look.dtype
-        if look.dtype != earlier:
-            self._refer(look)
-        return look.dtype != earlier
+        self._look, earlier = self._current_look(), self._reference_look.dtype
+        if self._look.dtype != earlier:
+            self._refer(self._look)
+        return self._look.dtype != earlier
 
     def channels(self) -> Channels:
         """See `Held`."""
         if self._exact is not None:
             return self._exact.channels()
-        moved, look, reference = self._differ(), self.weight.look(), self._reference_look
+        moved, reference = self._differ(), self._reference_look or self._look
         held = np.full(len(moved), self.axis.elements, np.int64)
         return Channels(
             np.where(moved, UNKNOWN, 0).astype(np.int64),
             held,
             np.where(moved, np.nan, 0.0),
-            look.prints.view(np.int64),
+            self._look.prints.view(np.int64),
             reference.prints.view(np.int64),
         )
 
@@ -102,7 +110,7 @@ class HeldPrints(HeldArray):
         """See `Held`."""
         if self._exact is not None:
             return self._exact.nbytes
-        own = self._samples, self._positions, *([self._look.prints] if self._look else [])
+        own = self._samples, self._positions, self._look.prints, self._look.prints
         return sum(each.nbytes for each in own)
 
     def compared(self) -> Comparison:
@@ -127,18 +135,17 @@ class HeldPrints(HeldArray):
             return self._exact.values_at(positions)
         return self._samples[np.searchsorted(self._positions, positions)], self.weight.at(positions)
 
-    @property
-    def _reference_look(self) -> Look:
-        if self._look is None:
-            raise LookupError(f"{self.name!r} isn't held yet")
-        return self._look
-
     def _differ(self) -> Mask:
-        differ: Mask = self._reference_look.prints != self.weight.look().prints
+        reference = self._reference_look or self._look
+        differ: Mask = reference.prints != self._look.prints
         return differ
 
+    def _current_look(self) -> Look:
+        look = self._looks.get(self.name)
+        return self.weight.look() if look is None else look
+
     def _refer(self, look: Look) -> None:
-        self._look = look
+        self._reference_look = self._look = look
         self._positions = np.sort(self._sampled_in(np.arange(self.axis.channels)))
         self._samples = np.array(self.weight.at(self._positions))
 

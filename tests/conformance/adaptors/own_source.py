@@ -39,9 +39,13 @@ class Recorder(ArrayRecorder):
             axis = explicit_axis(axes.get(name, ()), box.array.shape, name)
             form, read = (box.array.shape, box.array.dtype.name), partial(getattr, box, "array")
             weights.append(ArrayWeight(name, *form, axis, read, follows=name in moved))
-        source = RatedSource(Network.of(weights, options.variables, follows=moved), rate)
+        network = Network.of(weights, options.variables, follows=moved)
         masks = names.keyed(trainable, "trainable"), names.keyed(kept, "kept")
-        super().__init__(logdir, source, options.schedule(), *masks, options)
+
+        def source_of(resting: Any) -> RatedSource:
+            return RatedSource(network, rate, resting=resting)
+
+        super().__init__(logdir, network, source_of, options.schedule(), *masks, options)
 
     @metered("Could not declare masks")
     def declare(self, trainable: Any, kept: Any) -> None:

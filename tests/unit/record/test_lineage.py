@@ -60,7 +60,7 @@ def test_logs_with_origins_of_the_former_kind_are_continued_by_the_same_weights(
     value, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(Network, "origin", Network.former_origin)
+        patch.setattr(Network, "origin", lambda own, _: own.former_origin())
         run(tmp_path, weights())
     run(tmp_path, weights(value))
     homes = [tmp_path, tmp_path / f"{tmp_path.name}_2"]
