@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from tb_pastnet.core.counted import size_text
+
 NARROWEST, WIDEST = 60, 120
 SHOWN = 10
 """Entries of a list that are printed."""
@@ -128,7 +130,8 @@ def overhead_text(cost: Mapping[str, Any]) -> str:
     shown = "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
     times = f"{_seconds(cost['seconds'])} of {_seconds(cost['training'])}"
     writing = f"{_seconds(cost['writer'])} CPU in the writer thread"
-    return f"recording overhead {shown}: {times}, plus {writing}"
+    memory = f", {size_text(cost['memory'])} of memory" if cost["memory"] else ""
+    return f"recording overhead {shown}: {times}, plus {writing}{memory}"
 
 
 def _seconds(count: float) -> str:

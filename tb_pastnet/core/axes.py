@@ -179,7 +179,7 @@ class ChannelAxis:
         return turned.transpose(np.argsort(self.order)).reshape(self.shape)
 
     def places(self, channels: Integers) -> tuple[Integers, ...]:
-        """The indices of channels along each axis of `axes`; () of a scalar, which is one channel."""
+        """The indices of channels along each of `axes`; () of a scalar, which is one channel."""
         sizes = [self.view[axis] for axis in self.axes]
         return np.unravel_index(channels, sizes) if sizes else ()
 

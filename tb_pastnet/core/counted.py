@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 _NAMED = 3
 """Names that a sentence has; the others are counted."""
 
+_UNITS = "bytes", "kB", "MB", "GB", "TB"
+
 
 def counted(count: int, noun: str) -> str:
     """For example "1 record", "2,000 records"."""
@@ -37,3 +39,16 @@ def named(names: Iterable[str], noun: str = "layer") -> str:
     if len(shown) < len(listed):
         return f"{', '.join(shown)} and {len(listed) - len(shown):,} more {noun}s"
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for a sentence, in powers of 1,000.
+
+    Example:
+        >>> size_text(999), size_text(64_000_000), size_text(2_040_000_000)
+        ('999 bytes', '64 MB', '2.04 GB')
+    """
+    size, unit = float(count), 0
+    while size >= 999.5 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}"

@@ -69,7 +69,7 @@ class Violation:
         if self.elements is None:
             return (
                 f"{self.variable}, channel {self.channel:,}: of {self.held:,} held weights some "
-                f"moved {time}; their fingerprint doesn't tell how many, or how far. {cause}"
+                f"moved {time}; their fingerprint doesn't show how many, or how far. {cause}"
             )
         size = (
             f"by at most {self.largest:.3g}"

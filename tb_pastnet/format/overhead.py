@@ -29,6 +29,8 @@ class Overhead:
         other: and on anything else that training waited for, such as `flush`.
         writer: CPU time of the writer thread, which runs next to the training.
         bytes: written.
+        memory: bytes of the past values, and of what held weights are compared with; of several
+            lineages the most. 0 in logs of earlier versions.
 
     Example:
         >>> cost = Overhead(steps=500, training=50.0, records=0.3, copies=0.1, bytes=70_000)
@@ -45,6 +47,7 @@ class Overhead:
     other: float = 0.0
     writer: float = 0.0
     bytes: int = 0
+    memory: int = 0
 
     @property
     def seconds(self) -> float:
@@ -57,11 +60,14 @@ class Overhead:
         return self.seconds / self.training if self.training > 0 else math.nan
 
     def __add__(self, second: Overhead) -> Overhead:
-        """Adds two overheads field by field."""
-        return Overhead(*(getattr(self, name) + getattr(second, name) for name in _NAMES))
+        """Adds two overheads field by field; memory is released before it is taken again."""
+        sums = {name: getattr(self, name) + getattr(second, name) for name in _NAMES}
+        return Overhead(**sums | {"memory": max(self.memory, second.memory)})
 
 
-_COUNTS = ("steps", "bytes")
+_COUNTS = ("steps", "bytes", "memory")
+_LEAST = 9
+"""Fields that each version has written."""
 _NAMES = tuple(field.name for field in fields(Overhead))
 
 
@@ -79,8 +85,8 @@ def decode_overhead(message: bytes, *, tag: str, step: int, lineage: int) -> Ove
     payload = unseal(message, Kind.OVERHEAD, tag=tag, step=step, lineage=lineage)
     reader = varint.Reader(payload)
     count = reader.number(limits.MAX_NUMBERS)
-    if count < len(_NAMES):
-        raise varint.damaged(f"at least {len(_NAMES)} numbers", str(count))
+    if count < _LEAST:
+        raise varint.damaged(f"at least {_LEAST} numbers", str(count))
     numbers = [reader.number(limits.MAX_STEP) for _ in range(count)]
     reader.end()
     totals = dict(zip(_NAMES, numbers, strict=False))

@@ -55,7 +55,8 @@ class PastNetCallback(CountingCallback):
         config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
             `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights held by `pastnet.Masks` or `trainable=False`
-            bitwise with the values at which they were held. That takes one more copy of them.
+            bitwise with what they were. By "values": a copy of them; by "fingerprints": 8 bytes per
+            channel; True: by values up to 64 MiB. What masks hold is always compared by value.
         probe: a fixed batch on which to compare outputs with past ones, as for `Recorder`.
         probe_every: records from one evaluation of the probe to the next.
         budget: a limit of the recording overhead as a share of training, as for `Recorder`.

@@ -74,7 +74,8 @@ class Recorder(Recording):
         config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
             `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights held by masks or `trainable=False` bitwise with
-            the values at which they were held. That takes one more copy of these weights.
+            what they were. By "values": a copy of them; by "fingerprints": 8 bytes per channel;
+            True: by values up to 64 MiB. What masks hold is always compared by value.
         probe: a fixed batch, or a tuple of arguments, to call the model with: each record also has
             how far its outputs, and those of its layers, are from those with the past values. See
             https://tb-pastnet.github.io/tb_pastnet/how_to/past_networks.html. While a record is

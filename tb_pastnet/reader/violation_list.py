@@ -32,7 +32,7 @@ class Violation:
         first_step: the step of the first record that shows it.
         last_step: the step of the last one.
         elements: how many of the held weights differ at the last one; None: fingerprints were
-            compared, which don't tell that.
+            compared, which don't show that.
         held: how many weights of the channel were held.
         largest: the largest `|w - held value|`; infinite if that isn't finite, NaN if unknown.
         cause: the likely cause, such as "weight_decay", "momentum" or "unknown".

@@ -113,6 +113,11 @@ class ArrayCopies:
         sums = np.concatenate([united(own).reshape(VALUE_ROWS, -1) for own in parts], axis=1)
         return finished(sums, self._elements)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the past values."""
+        return sum(value.nbytes for value in self._past)
+
     def past(self) -> list[Values]:
         """The past values: an array for each member of each array."""
         return [
@@ -192,6 +197,11 @@ class NetworkCopies:
         self._kernel.sketches(places, sizes, self._past, *table[:3], out)
         del kept
         return out
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the past values."""
+        return self._past.nbytes
 
     def past(self) -> list[Values]:
         """The past values: an array for each weight."""

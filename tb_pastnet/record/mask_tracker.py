@@ -128,6 +128,11 @@ class MaskTracker:
         return self._audit is not None and self._audit.changed
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of what held weights are compared with."""
+        return 0 if self._audit is None else self._audit.nbytes
+
+    @property
     def lineages(self) -> list[ComparedLineage]:
         """What was compared so far, lineage by lineage."""
         compared = [(account.snapshot(), account.steps) for account in self.accounts]

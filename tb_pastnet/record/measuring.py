@@ -13,6 +13,7 @@ from tb_pastnet.record.batch import Record
 from tb_pastnet.record.failures import Failures, reason_of
 from tb_pastnet.record.follow_measures import FollowMeasures
 from tb_pastnet.record.mask_tracker import MaskTracker
+from tb_pastnet.record.memory import warn_of_memory
 from tb_pastnet.record.overhead_timer import PROBE, RECORDS
 from tb_pastnet.record.schedule import Action, Schedule
 from tb_pastnet.record.sink import Sink
@@ -46,13 +47,17 @@ class Measuring:
         self._standing = Standing(source, failures)
         self._follows = FollowMeasures(source.network, failures) if source.network.follows else None
         self._has_sketches = bool(source.network.sketched)
-        self.sketched = False
+        self.sketched = self._begun = False
         self.moved: npt.NDArray[np.bool_] | None = None
         # What has moved since the last record that was kept, if one since then wasn't.
         self._unkept: Moved | None = None
 
     def begin(self, step: int | None) -> None:
         """Begins a lineage with the current values, of a step if that is known."""
+        self._count_memory()
+        if not self._begun:
+            warn_of_memory(self._source.nbytes, self._tracker.nbytes)
+        self._begun = True
         self._standing.begin()
         self._source.forget()
         self._unkept = None
@@ -97,7 +102,12 @@ class Measuring:
             record = Record(*made, sink.thinned, of_groups, follows, sketches)
             self._standing.hand(sink, record)
             self.moved = self._standing.moved
+            if sequence & (sequence - 1) == 0:  # now and then: copies are made when first needed
+                self._count_memory()
             return record
+
+    def _count_memory(self) -> None:
+        self._timer.totals.memory = self._source.nbytes + self._tracker.nbytes
 
     def kept(self) -> None:
         """The newest record was handed over."""

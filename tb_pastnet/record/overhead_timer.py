@@ -28,13 +28,15 @@ class OverheadTotals:
     def __init__(self) -> None:
         self.seconds = [0.0] * 6
         self.steps = 0
+        self.memory = 0
 
     def overhead(self, *, writer: float = 0.0, size: int = 0) -> Overhead:
         """These totals, with the writer thread's CPU time and the bytes that it wrote."""
         # A copy: the sum has to match its parts, even while they grow.
         outside, rest, records, copies, masks, probe = tuple(self.seconds)
         training = outside + rest + records + copies + masks + probe
-        return Overhead(self.steps, training, records, copies, masks, probe, rest, writer, size)
+        parts = training, records, copies, masks, probe, rest, writer
+        return Overhead(self.steps, *parts, size, self.memory)
 
     def event(
         self, lineage: int, step: int, wall_time: float, written: int, writer: float

@@ -7,6 +7,7 @@ import weakref
 from typing import TypeVar
 
 from tb_pastnet.core.account import NO_OPTIMIZER_STEP
+from tb_pastnet.core.counted import size_text
 from tb_pastnet.core.parallel import fork_aware_pid
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.limits import MAX_STEP
@@ -339,6 +340,7 @@ class Recording:
     def __repr__(self) -> str:
         home = self._lineage.run.run if self._writes else "another process writes"
         told = f"every={self._schedule.every}, records={self.records}, last_step={self.last_step}"
+        told += f", memory={size_text(self.overhead.memory)!r}"
         return f"{type(self).__name__}({home!r}, {told})"
 
     def __exit__(self, *error: object) -> None:

@@ -1,4 +1,4 @@
-"""Weights that no update is meant to change: fingerprints in place of past copies.
+"""Weights that no update is meant to change: fingerprints instead of past copies.
 
 What can't move needs no copy: the same fingerprint shows that a channel is what it was, to the bit.
 A channel that moves nevertheless, or that updates may change from now on, gets past values then.

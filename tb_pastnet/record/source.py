@@ -136,6 +136,11 @@ class Source(ABC):
             its bits aren't those of the last comparison since `forget`.
         """
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the past copies."""
+        return 0
+
     def sketches(self) -> Sketches | None:
         """The sketches of `Network.sketched` as they are now, (weights, 64); None if unknown."""
         weights = self.network.sketched
@@ -190,6 +195,13 @@ class PartedSource(Source):
         result[VALUE_ROWS:] = 1  # masks are handled elsewhere
         result[MOVED] = self._moved(prints)
         return result
+
+    @property
+    def nbytes(self) -> int:
+        """See `Source`."""
+        shared = 0 if self._resting is None else self._resting.nbytes
+        parts = [part for own in self._copies.values() for part in own]
+        return shared + sum(int(part.nbytes) for part in parts)
 
     def has_changed(self, number: int) -> bool:
         """See `Source`."""
@@ -373,6 +385,11 @@ class PlainCopies:
                 self._past[number] = np.array(value)
         self.prints = np.concatenate(prints)
         return np.concatenate(parts, axis=1)[:VALUE_ROWS]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the past values."""
+        return sum(value.nbytes for value in self._past)
 
     def past(self) -> list[Array]:
         """The past values. Later copies leave them as they are."""

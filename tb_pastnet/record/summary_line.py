@@ -6,8 +6,11 @@ import shlex
 import sys
 from contextlib import suppress
 
-from tb_pastnet.core.counted import counted
+from tb_pastnet.core.counted import counted, size_text
 from tb_pastnet.format.overhead import Overhead
+
+_WORTH_SAYING = 1_000_000
+"""Bytes."""
 
 
 def summary_line(
@@ -29,6 +32,8 @@ def summary_line(
         parts.append(f"sparsity {sparsity:.1%}")
     if overhead.training > 0:
         parts.append(f"recording overhead {overhead.share:.1%}")
+    if overhead.memory >= _WORTH_SAYING:
+        parts.append(f"{size_text(overhead.memory)} of memory")
     proven = f"{counted(records, 'record')}; {verified}"
     return f"PastNet: {proven}; {', '.join(parts)}. See: tensorboard --logdir {shlex.quote(logdir)}"
 

@@ -158,7 +158,7 @@ class Weight(ABC):
 
     @property
     def plain(self) -> bool:
-        """Whether the network computes with its stored values, so that one look serves both."""
+        """Whether the network computes with its stored values: one look shows both."""
         return not self.computed
 
     @property

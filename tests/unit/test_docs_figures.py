@@ -10,6 +10,7 @@ from tb_pastnet.cli.html_file import MOST_OF_DETAIL
 from tb_pastnet.core.quantize import PRECISION
 from tb_pastnet.reader.store import CEILING
 from tb_pastnet.record.background_writer import WAKING_BYTES
+from tb_pastnet.record.resting import MOST_COPIED
 from tb_pastnet.record.segments import PUT_SECONDS, SEGMENT_BYTES, LocalSegments
 from tb_pastnet.record.sink import QUEUE_BYTES
 from tools import bench
@@ -37,6 +38,7 @@ ALLOWED = {
     "1 %": "an example's budget",
     "48.7 %": "pruned weights of the demo, whose channels are chosen",
     "81.3 %": "an example of what the page shows",
+    f"{MOST_COPIED >> 20} MiB": "how much of frozen weights is copied",
     f"{SEGMENT_BYTES >> 20} MiB": "the size of a segment, and of the queue",
     f"{WAKING_BYTES >> 20} MiB": "what waits before the writing thread is woken",
     f"{CEILING >> 30} GiB": "how much of a log is kept in memory",

@@ -109,6 +109,12 @@ class TensorCopies:
                 self.take()
         return result
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the past values."""
+        sizes = [(stack.axis.channels * stack.axis.elements, stack) for stack in self._stacks]
+        return sum(size * len(own.members) * own.variables[0].dtype.size for size, own in sizes)
+
     def past(self) -> list[Any]:
         """The past values: one tensor per variable. Later copies leave them as they are."""
         return list(self._give())

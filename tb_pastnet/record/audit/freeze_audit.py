@@ -284,6 +284,11 @@ class Audit:
             self._seen, self._trainable = seen, trainable
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of what held weights are compared with."""
+        return sum(each.nbytes for each in self._held.values())
+
+    @property
     def changed(self) -> bool:
         """Whether `observe(quick=True)` has something to do."""
         return self._seen != (self._source.quick_key(), version_of(self._masks(), self._own_masks))

@@ -36,7 +36,7 @@ class HeldPrints(HeldArray):
     """A weight that its flag or its masks hold whole.
 
     Which channels have moved is exact; how many of their elements, and how far, is unknown. Once
-    masks hold it only in part, its values of then are the reference.
+    masks hold it only in part, its values at that time are the reference.
     """
 
     by = BY_FINGERPRINT

@@ -21,8 +21,9 @@ COST = Overhead(
     other=0.015625,
     writer=0.5,
     bytes=70_000,
+    memory=9_000_000,
 )
-NUMBERS = [200, 20_000_000, 125_000, 62_500, 31_250, 250_000, 15_625, 500_000, 70_000]
+NUMBERS = [200, 20_000_000, 125_000, 62_500, 31_250, 250_000, 15_625, 500_000, 70_000, 9_000_000]
 
 
 def sealed(numbers) -> bytes:
@@ -35,7 +36,11 @@ def test_it_is_written_as_documented():
 
 
 def test_numbers_of_a_later_version_are_passed_over():
-    assert decode_overhead(sealed([11, *NUMBERS, 5, 1 << 40]), **PLACE) == COST
+    assert decode_overhead(sealed([12, *NUMBERS, 5, 1 << 40]), **PLACE) == COST
+
+
+def test_numbers_of_an_earlier_version_have_no_memory():
+    assert decode_overhead(sealed([9, *NUMBERS[:9]]), **PLACE) == replace(COST, memory=0)
 
 
 def test_the_share_is_of_all_that_training_waited_for():
@@ -48,6 +53,7 @@ def test_they_add_up():
     both = COST + replace(COST, steps=1, training=60.0, probe=0.0)
     assert (both.steps, both.training, both.bytes) == (201, 80.0, 140_000)
     assert both.share == (2 * COST.seconds - COST.probe) / 80
+    assert both.memory == COST.memory
     assert COST + Overhead() == COST
 
 
@@ -63,10 +69,10 @@ def test_what_is_no_cost_is_refused(change):
     ("numbers", "text"),
     [
         ([8, *NUMBERS[:8]], "expected at least 9 numbers, got 8"),
-        ([9, *NUMBERS[:8]], "expected 1 more bytes, got 0"),
-        ([9, *NUMBERS, 1], "expected the end of the record, got 1 more bytes"),
+        ([10, *NUMBERS[:9]], "expected 1 more bytes, got 0"),
+        ([10, *NUMBERS, 1], "expected the end of the record, got 1 more bytes"),
         ([limits.MAX_NUMBERS + 1, *NUMBERS], "a number of at most 256, got 257"),
-        ([9, limits.MAX_STEP + 1, *NUMBERS[1:]], "expected a number of at most 9007199254740992"),
+        ([10, limits.MAX_STEP + 1, *NUMBERS[1:]], "expected a number of at most 9007199254740992"),
     ],
 )
 def test_other_layouts_are_damaged(numbers, text):
