@@ -97,8 +97,8 @@ class Recorder(Recording):
         config: hyperparameters to note in the log, a flat mapping such as `{"lr": 0.1, "seed": 7}`:
             `pastnet.read` and `report --json` give them back.
         audit: whether each record compares weights that need no gradient bitwise with what they
-            were when that was first seen: by "values", a copy of them, by "fingerprints", 8 bytes per
-            channel, or True, by values up to 64 MiB. See
+            were when that was first seen: by "values", a copy; by "fingerprints", 8 bytes per
+            channel; or True, by values up to 64 MiB. See
             https://tb-pastnet.github.io/tb_pastnet/how_to/recording.html#a-frozen-base.
         budget: a limit of the recording overhead as a share of training, such as 0.01: due records
             beyond it are left out. None: no limit. See
