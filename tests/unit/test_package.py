@@ -75,7 +75,7 @@ def test_the_public_surface_is_all():
         (
             ".torch",
             "transformers lightning pytorch_lightning",
-            {"Recorder", "preflight", "summary", "watch"},
+            {"Masks", "Recorder", "preflight", "summary", "watch"},
         ),
     ],
 )
