@@ -221,12 +221,10 @@ def check_sums(values: npt.NDArray[Any], through: Mask, axis: ChannelAxis) -> Su
     return np.array([zlib.crc32(row[held].tobytes()) for row, held in rows], np.uint32)
 
 
-def misfit(
-    name: str, shape: tuple[int, ...], own: tuple[int, ...] | None, where: str = "model"
-) -> InvalidArgument:
+def misfit(name: str, shape: tuple[int, ...], own: tuple[int, ...] | None) -> InvalidArgument:
     """The error for masks in a file that aren't those of a weight; None: there is no such one."""
     got = "no such variable" if own is None else f"shape {own}"
     return InvalidArgument(
         f"Could not load the masks of {name!r}: expected a variable of shape {shape}, as in the "
-        f"file, got {got} in the {where}. Load them into a model of the same structure."
+        f"file, got {got} in the model. Load them into a model of the same structure."
     )

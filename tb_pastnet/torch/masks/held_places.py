@@ -78,12 +78,18 @@ class HeldPlaces(MaskRegistry):
     """The masks of all modules, by place: see `MaskRegistry`. Modules own them.
 
     In each step of an optimizer its hooks come first: a Recorder's see values put back.
+
+    Attributes:
+        news: what loading did.
+        steps: of each optimizer, since the first masks were made.
+        followers: called after each step.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.news = News()
-        self.optimizers: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+        self.steps: weakref.WeakKeyDictionary[Optimizer, int] = weakref.WeakKeyDictionary()
+        self.followers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._places: weakref.WeakSet[PlaceMasks] = weakref.WeakSet()
         self._by_tensor: dict[int, PlaceMasks] = {}
         self._by_place: weakref.WeakValueDictionary[tuple[int, str], PlaceMasks] = (
@@ -136,6 +142,8 @@ class HeldPlaces(MaskRegistry):
         """Ends the masks of a place."""
         place.release()
         self._places.discard(place)
+        self._by_place.pop((id(place.owner), place.key), None)
+        self._by_tensor = {key: each for key, each in self._by_tensor.items() if each is not place}
         if not self._places:
             for handle in self._handles:
                 handle.remove()
@@ -170,6 +178,8 @@ class HeldPlaces(MaskRegistry):
         with torch.no_grad():
             for place, tensor in self._pairs(optimizer):
                 place.restore(tensor)
+            for follow in list(self.followers):
+                follow()
 
     def _pairs(self, optimizer: Optimizer) -> list[tuple[PlaceMasks, Any]]:
         places = self._by_tensor
@@ -184,8 +194,8 @@ class HeldPlaces(MaskRegistry):
 
     def _look(self, optimizer: Optimizer) -> None:
         """Looks at all places, once in a step of each optimizer: their tensors may be others."""
-        new = optimizer not in self.optimizers
-        self.optimizers.add(optimizer)
+        new = optimizer not in self.steps
+        self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
         if not new and self._stepped and id(optimizer) not in self._stepped:
             self._stepped.add(id(optimizer))
             return

@@ -32,6 +32,7 @@ class ModuleMasks:
         weights: the log's names, and the channels, of all that can be masked, by key.
         enforced: whether masks that a file brings are held, not only declared.
         last: it is of the module that `Masks` are of: at loading its turn comes last.
+        origin: that of the weights, if `Masks` are of the module.
     """
 
     def __init__(self, owner: nn.Module) -> None:
@@ -39,6 +40,7 @@ class ModuleMasks:
         self.places: dict[str, PlaceMasks] = {}
         self.weights: dict[str, tuple[str, ChannelAxis]] = {}
         self.enforced = self.last = False
+        self.origin = ""
         self._file: tuple[Any, bool] = None, False
 
     @classmethod
@@ -144,10 +146,10 @@ class ModuleMasks:
 
     def _state(self) -> Any:
         places = {key: (each.packed, each.elements) for key, each in self.places.items()}
-        return dict(self.weights), self.enforced, self.last, places
+        return dict(self.weights), self.enforced, self.last, self.origin, places
 
     def _fill(self, state: Any, tensors: Mapping[str, Any]) -> None:
-        self.weights, self.enforced, self.last, places = state
+        self.weights, self.enforced, self.last, self.origin, places = state
         for key, (bits, elements) in places.items():
             place = self.place(key)
             place.packed, place.elements = bits, elements

@@ -2,135 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.mask_input import Mask
-from tb_pastnet.core.names import LogName, Names
 from tb_pastnet.core.pruning_rules import Values
+from tb_pastnet.core.violation import Violation
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.audit.freeze_audit import Audit
+from tb_pastnet.record.failures import LOGGER, Failures
+from tb_pastnet.record.masks import packed
 from tb_pastnet.record.masks.commands import EditedWeight, MaskCommands, unmaskable
-from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.torch.masks.held_places import HELD
-from tb_pastnet.torch.masks.module_masks import ModuleMasks, find_masks
-from tb_pastnet.torch.masks.place_masks import PlaceMasks, own_part, whole_values
-from tb_pastnet.torch.module_tensors import ModuleTensor, local_of
-from tb_pastnet.torch.module_weights import TorchWeight, mask_values, network_of, spelled
-from tb_pastnet.torch.optimizer_steps import parameters_of
+from tb_pastnet.record.masks.packed import Resumed
+from tb_pastnet.record.masks.snapshots import WEIGHTS, Rewound, Snapshot
+from tb_pastnet.record.masks.view_audit import ViewAudit
+from tb_pastnet.torch.masks import rewinding
+from tb_pastnet.torch.masks.averages import Follower
+from tb_pastnet.torch.masks.module_table import ModuleTable
+from tb_pastnet.torch.masks.optimizer_slots import OptimizerSlots
+from tb_pastnet.torch.masks.place_masks import whole_values
+from tb_pastnet.torch.masks.rewinding import steps_of
+from tb_pastnet.torch.masks.taking_over import taken_from_torch
+from tb_pastnet.torch.module_audit import ModuleAudit
+from tb_pastnet.torch.module_weights import TorchWeight, mask_values
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 
-
-class ModuleTable(MaskTable):
-    """The masks of a module's parameters: a view of those that it has now."""
-
-    def __init__(self, model: nn.Module, *, enforced: bool) -> None:
-        network = network_of(model)
-        super().__init__(network.everything, HELD, self._make)
-        self.model, self._enforced = model, enforced
-        self._structure = _structure(model)
-        self._join()
-
-    @property
-    def names(self) -> Names:
-        """See `MaskTable`: also as keys of `state_dict`."""
-        return _DottedNames({name: weight.called for name, weight in self.weights.items()})
-
-    def look(self) -> None:
-        """See `MaskTable`."""
-        structure = _structure(self.model)
-        if structure != self._structure:
-            self._structure = structure
-            everything = network_of(self.model).everything
-            self._contents.weights = {weight.name: weight for weight in everything}
-            self._join()
-            HELD.version += 1
-
-    def _join(self) -> None:
-        """Has all that can be masked saved and loaded with masks."""
-        for weight in self.weights.values():
-            entry = weight.entry
-            if entry.key in entry.owner._parameters:
-                own = ModuleMasks.on(entry.owner)
-                own.weights[entry.key] = weight.name, weight.axis
-                own.enforced = own.enforced or self._enforced
-        ModuleMasks.on(self.model).last = True
-
-    def enforce(self) -> None:
-        """Holds what was only declared."""
-        for masks in self._of_modules():
-            masks.enforced = True
-        for place in self.masked.values():
-            if not place.enforced:
-                place.enforced = True
-                place.hold()
-        if self.masked:
-            HELD.hook_steps()
-
-    def close(self) -> None:
-        """Ends all masks of the module."""
-        for masks in self._of_modules():
-            masks.remove()
-
-    def _of_modules(self) -> list[ModuleMasks]:
-        found = map(find_masks, self.model.modules())
-        return [masks for masks in found if masks is not None]
-
-    def _make(self, weight: TorchWeight) -> Any:
-        return ModuleMasks.on(weight.entry.owner).place(weight.entry.key)
-
-
-class _DottedNames(Names):
-    def groups(self, wanted: object) -> list[list[str]]:
-        """See `Names`: the keys of `state_dict` are names, too."""
-        dotted = isinstance(wanted, str) and not isinstance(wanted, LogName)
-        return super().groups(spelled(wanted) if dotted else wanted)
-
-
-def _structure(model: nn.Module) -> list[int]:
-    """Another list if the module has other tensors."""
-    return [
-        id(tensor)
-        for module in model.modules()
-        for tensor in (module, *module._parameters.values())
-    ]
-
-
-class OptimizerSlots:
-    """The slots that optimizers have of masked weights: see `record.masks.commands.Enforcer`."""
-
-    def __init__(self, optimizers: Sequence[Any]) -> None:
-        self.given = list(optimizers)
-
-    def enforce_now(self, masks: PlaceMasks) -> None:
-        """See `record.masks.commands.Enforcer`: whatever writes masks also holds them."""
-
-    @torch.no_grad()
-    def clear_slots(self, variable: ModuleTensor, where: Mask) -> None:
-        """See `record.masks.commands.Enforcer`."""
-        tensor = variable.stored
-        part = own_part(torch.from_numpy(where), tensor, variable.name)
-        for optimizer in self.of([tensor]):
-            for name, slot in optimizer.state.get(tensor, {}).items():
-                if isinstance(slot, torch.Tensor) and slot.shape == tensor.shape:
-                    own = local_of(slot)
-                    own.masked_fill_(part.to(own.device), _initial(optimizer, tensor, name))
-
-    def of(self, tensors: Iterable[Any]) -> list[torch.optim.Optimizer]:
-        """The optimizers that train any of some tensors: the given ones, and those that stepped."""
-        own = set(map(id, tensors))
-        every = [*self.given, *(each for each in HELD.optimizers if each not in self.given)]
-        return [each for each in every if not own.isdisjoint(map(id, parameters_of(each)))]
-
-
-def _initial(optimizer: torch.optim.Optimizer, tensor: Any, slot: str) -> float:
-    """The value at which a slot of a new parameter begins."""
-    groups = optimizer.param_groups
-    group = next(each for each in groups if any(own is tensor for own in each["params"]))
-    key = {"sum": "initial_accumulator_value", "step_size": "lr"}.get(slot, "")
-    return float(group.get(key, 0))
+_SAVED = "masks"
+"""The key of `state_dict`."""
 
 
 class _EditedTensor(EditedWeight):
@@ -194,19 +97,180 @@ class Masks(MaskCommands):
         self, model: nn.Module, *optimizers: torch.optim.Optimizer, enforce: bool = True
     ) -> None:
         self.model, self._enforce = model, enforce
-        self._optimizers = OptimizerSlots(optimizers)
-        self._audits: list[tuple[Any, Audit]] = []
+        self._optimizers = OptimizerSlots(optimizers, enforced=enforce)
         state = ModuleTable(model, enforced=enforce)
         if enforce:
             state.enforce()
+        self._steps: list[OptimizerSteps] = []
+        self._audit = ViewAudit(self._make_audit)
+        self._followers: list[Follower] = []
+        self._resumed: Resumed | None = None
         super().__init__(state, self._optimizers, _refuse)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy or pickle is of the model, with its own masks."""
+        return _of_copy, (self.model, self._optimizers.given, self._enforce)
 
     def close(self) -> None:
         """Ends the masks: nothing is held any more, and no hook is left."""
+        self._audit.close()
+        for steps in self._steps:
+            steps.close()
         self.state.close()
+
+    def audit(self, step: int | None = None) -> list[Violation]:
+        """Compares held weights bitwise with the values at which they were held.
+
+        A Recorder does so at each record; this is for training without one. The first call, best
+        made before training, starts collecting the facts from which later calls find causes.
+
+        Args:
+            step: of the training, for the report. None: the steps of the optimizer.
+
+        Returns:
+            All violations so far, by their first step: variable, channel, how many elements, how
+            far, and the likely cause.
+        """
+        if step is None:
+            step = max(map(steps_of, self._trainers()), default=0)
+        self.state.look()
+        return self._audit.check(self.state.weights, step)
+
+    def snapshot(self) -> Snapshot:
+        """Copies weights, statistics and the optimizers' state to the host, to rewind to.
+
+        Raises:
+            InvalidArgument: ranks share weights, or an optimizer keeps what can't be stored.
+        """
+        return rewinding.take(self.state, self._trainers())
+
+    def rewind(self, snapshot: Snapshot, what: str = WEIGHTS) -> Rewound:
+        """Goes back to a snapshot, with the current masks.
+
+        "weights" (Frankle et al., 1903.01611): remaining weights are bit-identical to those of the
+        snapshot; pruned ones stay zero and frozen ones at their values. Statistics such as those of
+        BatchNorm go back as well, and so do the slots and learning rates of the optimizers. Slots
+        of pruned weights get their initial values, and so do all slots of an optimizer of another
+        class.
+
+        "learning_rate" (Renda et al., 2003.02389): only the optimizers' steps and learning rates go
+        back; weights, statistics and slots stay.
+
+        A scheduler of learning rates counts by itself: set it back by its own `load_state_dict`.
+
+        Args:
+            snapshot: from `snapshot()`, of a module of the same structure.
+            what: "weights" or "learning_rate".
+
+        Returns:
+            What was set back.
+
+        Raises:
+            InvalidArgument: the snapshot is of another model, or `what` is invalid.
+        """
+        rewound = rewinding.rewind(self.state, self._trainers(), snapshot, what)
+        if what == WEIGHTS:
+            for name in self.state.masked:
+                self._optimizers.clear_slots(self.state.weights[name].entry, ~self.kept[name])
+        return rewound
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The masks, as bits, for a file next to one without room for them, as of safetensors.
+
+        With checksums of held values, by which `load_state_dict` finds those that differ. If ranks
+        share weights, all of them have to call it.
+        """
+        self.state.look()
+        saved = {name: place.saved() for name, place in self.state.masked.items()}
+        data = packed.save(self.state.origin, saved)
+        return {_SAVED: torch.from_numpy(np.frombuffer(data, np.uint8).copy())}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> Resumed:
+        """Sets the masks that `state_dict` returned, and holds the current values.
+
+        Load the weights before.
+
+        Args:
+            state_dict: from `state_dict()`, of a module of the same structure.
+
+        Returns:
+            Which masks and held values are as saved. It is logged, too.
+
+        Raises:
+            InvalidArgument: it is damaged, or of another module.
+        """
+        data = state_dict.get(_SAVED)
+        if not isinstance(data, torch.Tensor):
+            raise InvalidArgument(
+                f"Could not load masks: expected a state_dict of Masks, got one without "
+                f"{_SAVED!r}. Pass what masks.state_dict() returned."
+            )
+        table, source = self.state, "masks.load_state_dict"
+        table.look()
+        content = data.detach().cpu().numpy().tobytes()
+        origin, loaded = packed.load(content, table.bounds, table.check_fits, source)
+        table.origin = origin or table.origin
+        self._resumed = table.take(loaded)
+        LOGGER.info("%s", self._resumed)
+        return self._resumed
+
+    @property
+    def resumed(self) -> Resumed | None:
+        """Which masks and held values match those saved; None if nothing was loaded."""
+        sums = {name: each.sums for name, each in self.state.masked.items() if each.sums}
+        return Resumed.of(sums) if sums else self._resumed
+
+    def take_over(self) -> dict[str, float]:
+        """Makes masks of those of `torch.nn.utils.prune` and of FakeSparsity of `torch.ao.pruning`.
+
+        The parameters stay the same objects, under their own names, so an optimizer keeps them.
+
+        Returns:
+            The pruned share of each weight that was taken over, by name.
+
+        Raises:
+            InvalidArgument: a weight has other parametrizations than FakeSparsity.
+        """
+        pruned = taken_from_torch(self.model)
+        self.state.look()
+        shares: dict[str, float] = {}
+        with self._at_once():
+            for name, weight in self.state.weights.items():
+                kept = pruned.get((id(weight.entry.owner), weight.entry.key))
+                if kept is not None:
+                    self._edited(name).prune(kept)
+                    shares[name] = 1 - float(kept.mean())
+        return shares
+
+    def follow(self, averaged: nn.Module) -> None:
+        """Holds the same elements at the same values in an average of the weights.
+
+        They are put in before the average is called or saved, and after each step: an average of a
+        held value may be another one.
+
+        Args:
+            averaged: a module with the same weights, such as torch.optim.swa_utils.AveragedModel.
+
+        Raises:
+            InvalidArgument: it doesn't have the weights that are masked.
+        """
+        self._followers.append(Follower(self.state, averaged))
+
+    def _trainers(self) -> list[torch.optim.Optimizer]:
+        self.state.look()
+        return self._optimizers.of(each.entry.stored for each in self.state.weights.values())
+
+    def _make_audit(self, weights: Sequence[Any]) -> Audit:
+        self._steps.append(OptimizerSteps(weights, self._trainers(), Failures()))
+        flags = ModuleAudit(weights, self._steps[-1], Failures())
+        return Audit(flags, lambda: self.state)
 
     def _edited(self, name: str) -> EditedWeight:
         return _EditedTensor(self, self.state.weights[name])
+
+
+def _of_copy(model: nn.Module, optimizers: Sequence[Any], enforce: bool) -> Masks:
+    return Masks(model, *optimizers, enforce=enforce)
 
 
 def _refuse(weight: TorchWeight) -> None:
