@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from tb_pastnet.keras.masks.masks import Masks as Masks
     from tb_pastnet.keras.masks.masks import load_model as load_model
     from tb_pastnet.keras.masks.pruning import PruningCallback as PruningCallback
-    from tb_pastnet.keras.masks.rewind import Snapshot as Snapshot
     from tb_pastnet.keras.past.past_deltas import PastDeltas as PastDeltas
     from tb_pastnet.keras.past.past_network import PastNetwork as PastNetwork
     from tb_pastnet.keras.past.past_variables import PastVariables as PastVariables
     from tb_pastnet.keras.recorder import Recorder as Recorder
     from tb_pastnet.reader.log import read as read
+    from tb_pastnet.record.masks.snapshots import Snapshot as Snapshot
     from tb_pastnet.torch.watching import watch as watch
 
 __version__ = "0.1.0"
@@ -55,7 +55,7 @@ _HOMES = {
     "PolynomialDecay": "tb_pastnet.core.decay",
     "PruningCallback": "tb_pastnet.keras.masks.pruning",
     "Recorder": "tb_pastnet.keras.recorder",
-    "Snapshot": "tb_pastnet.keras.masks.rewind",
+    "Snapshot": "tb_pastnet.record.masks.snapshots",
     "clone_network": "tb_pastnet.keras.clones.clone",
     "errors": "tb_pastnet.errors",
     "jax": "tb_pastnet.jax",
@@ -72,7 +72,7 @@ _HOMES = {
 _NAMESAKES = {"jax", "keras", "numpy", "torch"}
 """Rooms that have the name of what they record: a star import mustn't put them in its place."""
 _NEEDS_NOTHING = {"OneShot", "PolynomialDecay", "errors", "jax", "numpy", "read", "torch", "v1"}
-_NEEDS_NOTHING |= {"testing", "watch"}
+_NEEDS_NOTHING |= {"Snapshot", "testing", "watch"}
 
 # What a star import gives: it would fail at the first name that can't be loaded.
 _ANY = _HOMES if lazy.installed("tensorflow", "keras") else _NEEDS_NOTHING

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tb_pastnet.keras.masks.masks import Masks as Masks
     from tb_pastnet.keras.masks.masks import load_model as load_model
     from tb_pastnet.keras.masks.pruning import PruningCallback as PruningCallback
-    from tb_pastnet.keras.masks.rewind import Snapshot as Snapshot
     from tb_pastnet.keras.past.past_deltas import PastDeltas as PastDeltas
     from tb_pastnet.keras.past.past_network import PastNetwork as PastNetwork
     from tb_pastnet.keras.past.past_variables import PastVariables as PastVariables
     from tb_pastnet.keras.recorder import Recorder as Recorder
+    from tb_pastnet.record.masks.snapshots import Snapshot as Snapshot
 
 check_versions()
 
@@ -42,7 +42,7 @@ _HOMES = {
     "PastVariables": "tb_pastnet.keras.past.past_variables",
     "PruningCallback": "tb_pastnet.keras.masks.pruning",
     "Recorder": "tb_pastnet.keras.recorder",
-    "Snapshot": "tb_pastnet.keras.masks.rewind",
+    "Snapshot": "tb_pastnet.record.masks.snapshots",
     "clone_network": "tb_pastnet.keras.clones.clone",
     "load_model": "tb_pastnet.keras.masks.masks",
     "summary": "tb_pastnet.keras.summary",

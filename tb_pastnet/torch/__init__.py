@@ -1,4 +1,4 @@
-"""Recording for PyTorch: a module in your own training loop, Lightning or Hugging Face.
+"""Recording and masks for PyTorch: in your own training loop, Lightning or Hugging Face.
 
 The names are loaded when they are first used.
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tb_pastnet.torch import summary as summary
     from tb_pastnet.torch.hugging_face_callback import HuggingFaceCallback as HuggingFaceCallback
     from tb_pastnet.torch.lightning_callback import LightningCallback as LightningCallback
+    from tb_pastnet.torch.masks.torch_masks import Masks as Masks
     from tb_pastnet.torch.preflight_steps import preflight as preflight
     from tb_pastnet.torch.recorder import Recorder as Recorder
     from tb_pastnet.torch.watching import watch as watch
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "HuggingFaceCallback": "tb_pastnet.torch.hugging_face_callback",
     "LightningCallback": "tb_pastnet.torch.lightning_callback",
+    "Masks": "tb_pastnet.torch.masks.torch_masks",
     "Recorder": "tb_pastnet.torch.recorder",
     "preflight": "tb_pastnet.torch.preflight_steps",
     "summary": "tb_pastnet.torch.summary",
@@ -32,7 +34,7 @@ _HOMES = {
 }
 
 # What a star import gives: it would fail at the first name that can't be loaded.
-__all__ = ["Recorder", "preflight", "summary", "watch"]
+__all__ = ["Masks", "Recorder", "preflight", "summary", "watch"]
 if lazy.installed("transformers"):
     __all__ += ["HuggingFaceCallback"]
 if lazy.installed("lightning") or lazy.installed("pytorch_lightning"):

@@ -17,7 +17,7 @@ import torch
 
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.record.audit.array_audit import ArrayAudit
-from tb_pastnet.record.audit.causes import DECLARED, Array, Facts
+from tb_pastnet.record.audit.causes import DECLARED, ENFORCED, Array, Facts
 from tb_pastnet.record.audit.comparison import Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import Held
 from tb_pastnet.record.audit.held_array import HeldArray
@@ -151,11 +151,14 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
 
     def held_by(self, held: Held) -> str:
         """See `OptimizerCauses`."""
-        return DECLARED
+        enforced = not held.flagged and getattr(held.masks, "enforced", False)
+        return ENFORCED if enforced else DECLARED
 
     def facts(self, held: Any, channels: Ints) -> Facts:
         """See `CauseFinder`."""
         facts = super().facts(held, channels)
+        if facts.held_by == ENFORCED:  # in the steps of any optimizer
+            return replace(facts, replaced=False)
         if not held.flagged:
             return replace(facts, gradient=self._arrives(held, channels))
         left = self._left[held.name] if self._steps.working else None

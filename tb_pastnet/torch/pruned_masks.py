@@ -1,11 +1,11 @@
-"""The masks of torch's pruning: `torch.nn.utils.prune`, and FakeSparsity of torch.ao.pruning.
+"""The masks of a module's weights: of torch's own pruning, of `Masks`, and those declared.
 
-Masks that a user declares are added.
+Torch's are those of `torch.nn.utils.prune`, and FakeSparsity of torch.ao.pruning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,26 @@ import numpy as np
 from tb_pastnet.record.device_array import tensor_values
 from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskStorage, MaskTable
 from tb_pastnet.record.weight import Mask
+from tb_pastnet.torch.masks.held_places import HELD
 from tb_pastnet.torch.module_tensors import ModuleTensor
 from tb_pastnet.torch.module_weights import TorchWeight
+
+
+class AuditedMasks(MaskTable):
+    """Masks that `Masks` hold and those declared: what moves there is a violation."""
+
+    def __init__(self, weights: Sequence[TorchWeight], declared: MaskTable) -> None:
+        super().__init__(weights, HELD)
+        self._declared, self._of_declared = declared, declared.registry
+
+    @property
+    def version(self) -> int:
+        """See `MaskTable`."""
+        return HELD.version + self._of_declared.version  # read at each step
+
+    def storage_of(self, variable: ModuleTensor) -> Any:
+        """See `MaskTable`."""
+        return _joined(HELD.of(variable), self._declared.storage_of(variable))
 
 
 class PrunedMasks(MaskRegistry):
@@ -27,7 +45,7 @@ class PrunedMasks(MaskRegistry):
         entries = [weight.entry for weight in weights if not weight.statistic]
         # The place of each mask: it is read at each step.
         self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
-        self._seen: list[int] = [declared.version]
+        self._seen: list[int] = [declared.version, HELD.version]
         # They are kept: a later one can't get the id of one that is gone.
         self._masked: list[Any] = []
         self._packed: list[bytes] = []
@@ -41,7 +59,7 @@ class PrunedMasks(MaskRegistry):
         ]
         if masks:
             masks = [mask for mask in masks if mask is not None]
-        seen = [self._declared.version]
+        seen = [self._declared.version, HELD.version]
         if masks:
             seen += [mask._version for mask in masks]
             seen += map(id, masks)
@@ -62,23 +80,44 @@ class PrunedMasks(MaskRegistry):
             self.version += 1
         self._packed = packed
 
+    def observed_by(self, observe: Callable[[], None]) -> None:
+        """See `MaskRegistry`: commands of `Masks` are observed, other changes are looked for."""
+        HELD.observed_by(observe)
+
     def of(self, variable: ModuleTensor) -> Any:
         """See `MaskRegistry`."""
-        declared = self._declared.storage_of(variable)
-        return declared if variable.mask is None else _Pruned(variable.mask, declared)
+        pruned: Any = None if variable.mask is None else _Pruned(variable.mask)
+        return _joined(HELD.of(variable), pruned, self._declared.storage_of(variable))
+
+
+def _joined(*found: Any) -> Any:
+    parts = [each for each in found if each is not None]
+    return _Combined(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
 class _Pruned:
-    """A read-only `MaskStorage` of a weight."""
+    """A read-only `MaskStorage` of a weight that torch prunes."""
 
-    def __init__(self, mask: Any, declared: MaskStorage | None) -> None:
+    enforced = False
+
+    def __init__(self, mask: Any) -> None:
         self._mask = mask
-        self._declared = declared
 
     def read(self) -> tuple[Mask, Mask]:
         """See `MaskStorage`."""
         kept = tensor_values(self._mask) != 0
-        if self._declared is None:
-            return kept, np.ones_like(kept)
-        declared, trainable = self._declared.read()
-        return kept & declared, trainable
+        return kept, np.ones_like(kept)
+
+
+class _Combined:
+    """A read-only `MaskStorage`: what any of several holds is held."""
+
+    enforced = False
+
+    def __init__(self, parts: Sequence[MaskStorage]) -> None:
+        self._parts = parts
+
+    def read(self) -> tuple[Mask, Mask]:
+        """See `MaskStorage`."""
+        kept, trainable = zip(*[part.read() for part in self._parts], strict=True)
+        return np.logical_and.reduce(kept), np.logical_and.reduce(trainable)

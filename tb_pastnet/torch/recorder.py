@@ -29,6 +29,8 @@ from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
 from tb_pastnet.record.weight import Weight, names_of
 from tb_pastnet.torch.between_calls import BetweenCalls
+from tb_pastnet.torch.masks.given import origin_of
+from tb_pastnet.torch.masks.torch_masks import Masks
 from tb_pastnet.torch.module_audit import ModuleAudit
 from tb_pastnet.torch.module_weights import (
     AxisOverrides,
@@ -38,7 +40,7 @@ from tb_pastnet.torch.module_weights import (
     spelled,
 )
 from tb_pastnet.torch.optimizer_steps import OptimizerSteps, optimizers_in
-from tb_pastnet.torch.pruned_masks import PrunedMasks
+from tb_pastnet.torch.pruned_masks import AuditedMasks, PrunedMasks
 from tb_pastnet.torch.spread import SpreadSource, is_sharded, measures_of
 from tb_pastnet.torch.torch_source import TorchSource
 
@@ -86,6 +88,7 @@ class Recorder(Recording):
             an array or tensor of 0 and 1 for the elements of a weight, False for all of it. Weights
             with 0 aren't held here: they are compared bitwise with their earlier values.
         kept: the same for pruning: 0 where weights should be zero, as after `prune.remove`.
+        masks: the `Masks` of the module; those that it carries are found without.
         follows: weights that are moved on purpose by anything but an optimizer, such as a target
             network, as names, patterns, modules or parameters, or as a mapping from these to the
             weights that they follow.
@@ -145,6 +148,7 @@ class Recorder(Recording):
         channel_axis: AxisOverrides | None = None,
         trainable: Declared | None = None,
         kept: Declared | None = None,
+        masks: Masks | None = None,
         follows: Follows = None,
         expect: Expect = None,
         config: Mapping[str, Any] | None = None,
@@ -180,13 +184,14 @@ class Recorder(Recording):
             resting = Resting.among(recorded.weights, self._is_held, always=audit == PRINTS)
             source = TorchSource(recorded, self._steps, schedule, resting)
             if audit and source.writes:
-                self._flags = ModuleAudit(
-                    recorded.weights, self._steps, failures, audit, source.looks
-                )
-                audited = Audit(self._flags, lambda: declared)
+                observed = self._steps, failures, audit, source.looks
+                self._flags = ModuleAudit(recorded.weights, *observed)
+                held = AuditedMasks(recorded.weights, declared)
+                audited = Audit(self._flags, lambda: held)
             start = recorded.origin(source.looks) if source.writes else ""
         self._note_untrained(recorded.weights, failures)
         masked = PrunedMasks(recorded.weights, declared)
+        start = origin_of(model, masks, recorded.weights) or start
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options)
         source.release()

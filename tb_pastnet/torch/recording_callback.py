@@ -14,6 +14,7 @@ from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.options import Options
 from tb_pastnet.record.scalars import LogFunction
+from tb_pastnet.torch.masks.torch_masks import Masks
 from tb_pastnet.torch.module_weights import AxisOverrides
 from tb_pastnet.torch.recorder import Declared, Recorder
 
@@ -37,6 +38,7 @@ class RecordingCallback:
         channel_axis: AxisOverrides | None = None,
         trainable: Declared | None = None,
         kept: Declared | None = None,
+        masks: Masks | None = None,
         follows: Follows = None,
         expect: Expect = None,
         config: Mapping[str, Any] | None = None,

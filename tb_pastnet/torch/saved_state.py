@@ -128,11 +128,12 @@ def parts_of(tensor: Any) -> Iterator[torch.Tensor]:
 
 def same_bits(tensor: torch.Tensor, copy: torch.Tensor) -> bool:
     """Whether two dense tensors of one shape and dtype are equal bit for bit."""
-    equal: bool = torch.equal(_as_integers(tensor), _as_integers(copy))
+    equal: bool = torch.equal(as_integers(tensor), as_integers(copy))
     return equal
 
 
-def _as_integers(tensor: torch.Tensor) -> torch.Tensor:
+def as_integers(tensor: torch.Tensor) -> torch.Tensor:
+    """The bits of a dense tensor, as integers of its size."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor)

@@ -33,6 +33,7 @@ def watch(  # noqa: D417 - options are described once
     channel_axis: Mapping[Any, int | tuple[int, ...]] | None = None,
     trainable: Mapping[Any, Any] | None = None,
     kept: Mapping[Any, Any] | None = None,
+    masks: Any = None,
     follows: Follows = None,
     expect: Expect = None,
     config: Mapping[str, Any] | None = None,

@@ -24,8 +24,8 @@ DIFFERENCES: list[tuple[str, set[str], str]] = [
     ("trainable kept", {*TORCH, *ARRAYS}, "on TensorFlow `Masks` and `layer.trainable` do"),
     (
         "masks",
-        {"keras.Recorder", *GRAPHS},
-        "`Masks` hold variables of TensorFlow; `fit` finds them",
+        {"keras.Recorder", *GRAPHS, *TORCH},
+        "`Masks` hold variables of TensorFlow and tensors of torch; `fit` finds them",
     ),
     ("probe probe_every", TF, "it evaluates a Keras model on TensorFlow"),
     ("initial_step", {*ARRAYS, "keras.Recorder", "torch.Recorder", "torch.watch"}, "others count"),

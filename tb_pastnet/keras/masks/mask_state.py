@@ -198,18 +198,12 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         self.look()
         return packed.save(self.origin, {name: self._saved(name) for name in self.masked})
 
-    @property
-    def bounds(self) -> Bounds:
-        """The largest that saved masks of these weights can be."""
-        shapes = {name: weight.shape for name, weight in self.weights.items()}
-        return Bounds.of(shapes, sum(each.axis.channels for each in self.weights.values()))
-
     def deserialize(self, string_value: bytes, source: str = "a saved model") -> None:
         """Reads what `serialize` wrote into some source, possibly before the weights are loaded."""
         if not string_value:
             return
         self.look()
-        self.origin, loaded = packed.load(string_value, self.bounds, self._check_fits, source)
+        self.origin, loaded = packed.load(string_value, self.bounds, self.check_fits, source)
         for name in {*self.masked, *loaded}:
             masks = self.storage_for(name)
             free = np.ones(masks.variable.shape, bool)
@@ -222,18 +216,6 @@ class MaskState(MaskTable, keras.losses.Loss, tf.train.experimental.PythonState)
         MASKS.settle_by(self._settle)
         MASKS.version += 1
         retrace([masks.variable for masks in self.masked.values()])
-
-    def _check_fits(self, name: str, shape: tuple[int, ...]) -> int:
-        """Raises if a weight of a file isn't one of these; returns the number of its channels."""
-        weight = self.weights.get(name)
-        if weight is None or weight.shape != shape:
-            got = "no such variable" if weight is None else f"shape {weight.shape}"
-            raise InvalidArgument(
-                f"Could not load the masks of {name!r}: expected a variable of shape {shape}, as "
-                f"in the file, got {got} in the model. Load them into a model of the same "
-                "structure."
-            )
-        return int(weight.axis.channels)
 
     def __reduce__(self) -> tuple[Any, ...]:
         model = self._hidden.model

@@ -18,13 +18,13 @@ from tb_pastnet.keras.layers.refusals import refuse_weight
 from tb_pastnet.keras.masks import rewind
 from tb_pastnet.keras.masks.carried import ATTRIBUTE, attach, attached, patch_keras
 from tb_pastnet.keras.masks.mask_state import STORED, MaskState, stored_bytes
-from tb_pastnet.keras.masks.rewind import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.keras.model.optimizers import innermost, optimizers_of, steps_of
-from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.failures import LOGGER
 from tb_pastnet.record.masks.array_file import untrusted
 from tb_pastnet.record.masks.commands import MaskCommands
 from tb_pastnet.record.masks.packed import Bounds, Resumed
+from tb_pastnet.record.masks.snapshots import WEIGHTS, Rewound, Snapshot
+from tb_pastnet.record.masks.view_audit import ViewAudit
 
 _WEIGHTS = "model.weights.h5"
 
@@ -90,7 +90,9 @@ class Masks(MaskCommands):
             state.enforce(optimizer)
         attach(model, state)
         self.model, self._optimizer, self._enforce = model, optimizer, enforce
-        self._audits: list[tuple[Any, Audit]] = []
+        self._audit = ViewAudit(
+            lambda weights: audit_of(model, weights, lambda: state, self._optimizer)
+        )
         super().__init__(state, state, refuse_weight)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -150,13 +152,7 @@ class Masks(MaskCommands):
         if step is None:
             step = max(map(steps_of, self.state.optimizers(self._optimizer)), default=0)
         self.state.look()
-        weights = self.state.weights
-        if not self._audits or self._audits[-1][0] is not weights:
-            # Of the current layers.
-            audit = audit_of(self.model, [*weights.values()], lambda: self.state, self._optimizer)
-            self._audits.append((weights, audit))
-        self._audits[-1][1].check(step)
-        return [violation for _, audit in self._audits for violation in audit.violations]
+        return self._audit.check(self.state.weights, step)
 
     @property
     def resumed(self) -> Resumed | None:

@@ -15,6 +15,7 @@ from tb_pastnet.core.html_table import html_table
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import LOGGER
+from tb_pastnet.record.masks.chosen import is_pruned, rows_from
 from tb_pastnet.record.masks.mask_table import MaskTable, MaskView
 from tb_pastnet.record.masks.weight_masks import WeightMasks
 from tb_pastnet.record.weight import Weight
@@ -189,6 +190,48 @@ class MaskCommands:
             UnknownName: no variable, or several, have that name.
         """
         self._change(EditedWeight.freeze, name, trainable, channels)
+
+    @answered
+    def freeze_rows(self, name: object, upto: int) -> None:
+        """Freezes the first rows of weights, such as those of the tokens of a pretrained embedding.
+
+        Args:
+            name: the variable's name, or an object that means it: see
+                https://tb-pastnet.github.io/tb_pastnet/how_to/masks.html.
+            upto: how many rows of the first axis are frozen; those from this number on train.
+
+        Raises:
+            InvalidArgument: more rows than there are, or a number that isn't whole.
+            UnknownName: no variable, or several, have that name.
+        """
+        with self._at_once():
+            for weight in self._weights(name):
+                weight.freeze(rows_from(upto, weight.axis.shape, weight.label))
+
+    @answered
+    def keep_zeros(self, name: object = None) -> dict[str, float]:
+        """Prunes what is exactly zero now: training then keeps the zeros of a pruned model.
+
+        Args:
+            name: of variables. None: all kernels of which 5 to 99.9 % is zero, without those of
+                adapters, whose zeros are a beginning.
+
+        Returns:
+            The pruned share by name, which is logged, too.
+
+        Raises:
+            UnknownName: no variable, or several, have that name.
+        """
+        with self._at_once():
+            weights = self._prunable(name)
+            zeros = {each.label: np.asarray(each.values()) == 0 for each in weights}
+            shares = {label: float(zero.mean()) for label, zero in zeros.items()}
+            taken = [w for w in weights if name is not None or is_pruned(w.label, shares[w.label])]
+            for weight in taken:
+                weight.prune(~zeros[weight.label])
+        kept = {weight.label: shares[weight.label] for weight in taken}
+        LOGGER.info("Keeps the zeros of %d weights: %s", len(kept), kept)
+        return kept
 
     @answered
     def thaw(

@@ -13,6 +13,7 @@ import numpy as np
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.names import LogName, Names
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.record.masks.packed import Bounds, misfit
 from tb_pastnet.record.weight import OwnMasks, Weight, names_of
 
 
@@ -182,6 +183,19 @@ class MaskTable:
         self.registry.settle()
         self.storage_for(name).write(kept, trainable)
         self.registry.changed()
+
+    @property
+    def bounds(self) -> Bounds:
+        """The largest that saved masks of these weights can be."""
+        shapes = {name: weight.shape for name, weight in self.weights.items()}
+        return Bounds.of(shapes, sum(each.axis.channels for each in self.weights.values()))
+
+    def check_fits(self, name: str, shape: tuple[int, ...]) -> int:
+        """Raises if a weight of a file isn't one of these; returns the number of its channels."""
+        weight = self.weights.get(name)
+        if weight is None or weight.shape != shape:
+            raise misfit(name, shape, None if weight is None else weight.shape)
+        return int(weight.axis.channels)
 
     def keep_origin(self, find: Callable[[], str]) -> None:
         """Stores the origin with the masks, unless it is known."""

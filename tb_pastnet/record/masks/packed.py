@@ -219,3 +219,12 @@ def check_sums(values: npt.NDArray[Any], through: Mask, axis: ChannelAxis) -> Su
     """CRC-32 of the bytes of the held elements of each channel."""
     rows = zip(np.ascontiguousarray(axis.split(values)), axis.split(~through), strict=True)
     return np.array([zlib.crc32(row[held].tobytes()) for row, held in rows], np.uint32)
+
+
+def misfit(name: str, shape: tuple[int, ...], own: tuple[int, ...] | None) -> InvalidArgument:
+    """The error for masks in a file that aren't those of a weight; None: there is no such one."""
+    got = "no such variable" if own is None else f"shape {own}"
+    return InvalidArgument(
+        f"Could not load the masks of {name!r}: expected a variable of shape {shape}, as in the "
+        f"file, got {got} in the model. Load them into a model of the same structure."
+    )

@@ -1,0 +1,1 @@
+"""Masks that hold single weights of a torch module."""

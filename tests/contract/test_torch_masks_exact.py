@@ -1,0 +1,26 @@
+"""`pastnet.torch.Masks` holds every bit, and free weights train as by the rule of the masks."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+from tests.sampled import sampled  # noqa: E402
+from tests.torch_held import STEPS, Training, bits, cases  # noqa: E402
+
+
+@pytest.mark.parametrize(("name", "variant", "mode"), sampled(cases(), 13))
+def test_held_bits_stay_and_free_ones_are_those_of_the_rule(name, variant, mode):
+    ours, rule = (Training(name, variant, mode, ours) for ours in (True, False))
+    for _ in range(STEPS):
+        ours.step()
+        rule.step()
+    free, held = ours.held.through, ~ours.held.through
+    before = ours.held.values
+    assert torch.equal(bits(ours.weight)[held], bits(before)[held])
+    assert not torch.equal(ours.weight[free], before[free])
+    assert torch.isfinite(ours.weight).all()
+    for own, other in zip(ours.module.parameters(), rule.module.parameters(), strict=True):
+        assert torch.equal(bits(own), bits(other))
+    ours.masks.close()
