@@ -28,7 +28,6 @@ from tb_pastnet.core.channel_states import (
 )
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.colours import Theme
-from tb_pastnet.reader.state_series import slabs
 from tb_pastnet.reader.tally import StateCounts
 
 STACK = np.array([NONFINITE, MOVING, REACTIVATED, QUIET, FOLLOWING, FROZEN, PRUNED, NO_DATA])
@@ -153,11 +152,11 @@ def _tops(shares: Floats, height: int, reactivated: Integers, nonfinite: int) ->
 
 
 def heatmap(
-    states: States, delta: Floats, across: Cut, down: Cut, mode: str, threshold: float, theme: Theme
+    states: States, levels: Pixels, across: Cut, down: Cut, mode: str, theme: Theme
 ) -> Pixels:
     """Channels over records: of those under one pixel the largest change, and the state of most.
 
-    States, with their marks, and relative changes are (records, channels).
+    States, with their marks, and `levels_of` relative changes are (records, channels).
     """
     plain = states & np.uint8(STATE)
 
@@ -166,14 +165,11 @@ def heatmap(
         return rows.T[down.part][:, across.part]
 
     shown = (plain == MOVING) | (mode == "delta")
-    cells = np.zeros(states.shape, np.uint8)
-    for part in slabs(*states.shape):
-        cells[:, part] = np.where(shown[:, part], levels_of(delta[:, part], threshold), 0)
-    levels = pooled(np.maximum, cells)
+    level = pooled(np.maximum, np.where(shown, levels, np.uint8(0)))
     state = _most(plain, across, down)[down.part][:, across.part]
     for rare in (REACTIVATED, NONFINITE):
         state[pooled(np.logical_or, plain == rare)] = rare
-    pixels = _patterned(state, levels, theme, mode)
+    pixels = _patterned(state, level, theme, mode)
     height, channels = len(down.part), states.shape[1]
     y, x = np.ogrid[:height, : len(across.part)]
     palette = palette_of(theme)
@@ -194,8 +190,9 @@ def _most(plain: States, across: Cut, down: Cut) -> States:
     latest = plain[np.ix_(last_records, last_channels)]
     counts = []
     for state in range(len(NAMES)):
-        cells = np.add.reduceat(plain == state, across.starts, axis=0, dtype=np.int64)
-        counts.append(2 * np.add.reduceat(cells, down.starts, axis=1) + (latest == state))
+        # Channels first: there may be millions.
+        cells = np.add.reduceat(plain == state, down.starts, axis=1, dtype=np.int64)
+        counts.append(2 * np.add.reduceat(cells, across.starts, axis=0) + (latest == state))
     most: States = np.argmax(counts, axis=0).astype(np.uint8).T
     return most
 

@@ -23,12 +23,14 @@ from tb_pastnet.core.channel_states import (
     States,
 )
 from tb_pastnet.core.counted import counted
+from tb_pastnet.core.quantize import Codes, dequantize
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.reader import pixels
-from tb_pastnet.reader.arrays import Floats, Integers
+from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.colours import DARK, LIGHT, Theme
 from tb_pastnet.reader.figures import Figures
 from tb_pastnet.reader.pixels import MODES, RATIO
+from tb_pastnet.reader.state_series import slabs
 
 try:
     from matplotlib.figure import Figure
@@ -107,7 +109,7 @@ def plot_channels(
     variable: str,
     steps: Integers,
     states: States,
-    delta: Floats,
+    delta: Codes,
     threshold: float,
     mode: str,
     dark: bool,
@@ -135,7 +137,10 @@ def plot_channels(
     _finish(axes, title, steps, threshold, occurring, violated, theme, mode)
     width, height = _pixels_of(axes)
     across, down = pixels.cut_steps(steps, width), pixels.cut_channels(channels, height)
-    image = pixels.heatmap(states, delta, across, down, mode, threshold, theme)
+    levels = np.empty(states.shape, np.uint8)
+    for part in slabs(*states.shape):
+        levels[:, part] = pixels.levels_of(dequantize(delta[:, part]), threshold)
+    image = pixels.heatmap(states, levels, across, down, mode, theme)
     _show(axes, image, steps, (channels - 0.5, -0.5))
     return _figure_of(axes)
 

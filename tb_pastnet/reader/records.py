@@ -13,7 +13,7 @@ from tb_pastnet.core import statistics
 from tb_pastnet.core.account import Account
 from tb_pastnet.core.channel_states import NAMES, STATE, THRESHOLD, VIOLATED, States
 from tb_pastnet.core.channel_states import relative_delta as delta_codes
-from tb_pastnet.core.checks import check_step
+from tb_pastnet.core.checks import check_step, check_threshold
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.travel import Distance, Verdict
 from tb_pastnet.errors import InvalidArgument
@@ -252,11 +252,11 @@ class Records:
         """
         from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
 
-        run, states = self._reader.run.name, self._codes(threshold)
-        delta = dequantize(self._reader.state_series(self._name).delta)
-        return plot_channels(
-            run, self._name, self.steps, states, delta, threshold, mode, dark, axes
-        )
+        check_threshold(threshold)
+        series = self._reader.state_series(self._name)  # once: a wide one isn't cached
+        states = self._reader.marked(series, self._name, threshold)
+        run, data = self._reader.run.name, (series.steps, states, series.delta)
+        return plot_channels(run, self._name, *data, threshold, mode, dark, axes)
 
     def _codes(self, threshold: float) -> States:
         return self._reader.states(self._name, threshold)

@@ -335,6 +335,7 @@ def join_blocks(
         last = max(last, int(block.sequence[-1]))
         more, unkept = _thin([(block, _mask_changes(block, mask))], stride, unkept)
         held += more
+        del more  # of a wide variable, each block takes most of what a reader may
         mask = block.codes[MASK_ROWS, -1]
         count += len(held[-1][0].steps)
         while count > room:
@@ -346,16 +347,18 @@ def join_blocks(
                 held, left = _halve(held)
             unkept = left if unkept is None else _either(unkept, left)
             count = sum(len(kept.steps) for kept, _ in held)
-    remaining = [kept for kept, _ in held]
+    remaining = [kept for kept, _ in held if len(kept.steps)]
     held.clear()
     return concatenate(remaining, channels), total - count
 
 
 def _mask_changes(block: Block, previous: npt.NDArray[np.int16] | None) -> Flags:
-    masks = block.codes[MASK_ROWS,]
     changed = np.zeros(len(block.steps), bool)
-    changed[1:] = (masks[:, 1:] != masks[:, :-1]).any(axis=(0, 2))
-    changed[0] = previous is None or bool((masks[:, 0] != previous).any())
+    changed[0] = previous is None
+    for number, row in enumerate(MASK_ROWS):
+        mask = block.codes[row]
+        changed[1:] |= (mask[1:] != mask[:-1]).any(axis=1)
+        changed[0] |= previous is not None and bool((mask[0] != previous[number]).any())
     return changed
 
 

@@ -30,7 +30,7 @@ KERNEL = "kernel"
 """The role of weights that may be pruned."""
 STATISTIC = "statistic"
 """The role of what no gradient trains: a BatchNorm's moving mean, a buffer."""
-_SLAB = 1 << 21
+_SLAB = 1 << 19
 _ALL_BITS = np.full((1, 1), 0xFF, np.uint8)
 
 AUDITED_ROWS = tuple(row for row in ROWS if row not in (CHANGED, DELTA_MAX))

@@ -41,6 +41,13 @@ class Ledger:
         self.recorded: list[int] = []
         self._luck, self._kill = luck, kill
         self._told = 0
+        self._acknowledged: list[int] = []
+
+    def go_back(self, step: int) -> None:
+        """The next record replaces all from its step on: says what is left of the acknowledged."""
+        if self._acknowledged and self._acknowledged[-1] >= step:
+            self._acknowledged = [each for each in self._acknowledged if each < step]
+            tell(self._acknowledged)
 
     def add(self, step: int, recorder: Any) -> None:
         """A step was recorded: flushes now and then."""
@@ -51,6 +58,7 @@ class Ledger:
     def flush(self, recorder: Any) -> None:
         """Says what is acknowledged, and is killed in its turn: right then, or a little later."""
         if recorder.flush(self._luck.choice((0.05, 20.0))):
+            self._acknowledged = self.recorded
             tell(self.recorded)
             self._told += 1
         if self._kill is not None and self._told >= self._kill:
@@ -147,6 +155,7 @@ def loop(room: str, logdir: str, how: str, luck: random.Random, ledger: Ledger) 
                 getattr(recorder, "again", recorder.restart)(number)
             else:
                 number -= 1
+                ledger.go_back(number + 1)
     return recorder
 
 

@@ -123,7 +123,8 @@ def test_heatmaps_are_those_of_the_tab(name: str, theme: str) -> None:
     states, delta = cells(channels, records, cell)
     across = pixels.cut_steps(np.arange(records), 160)
     down = pixels.cut_channels(channels, 96)
-    picture = pixels.heatmap(states, delta, across, down, mode, THRESHOLD, THEMES[theme])
+    levels = pixels.levels_of(delta, THRESHOLD)
+    picture = pixels.heatmap(states, levels, across, down, mode, THEMES[theme])
     assert differing(picture, golden(f"heatmap-{name}", theme, 48), 0) == 0
 
 
@@ -131,9 +132,8 @@ def test_one_cell_of_many_keeps_pixels_of_its_own() -> None:
     states, delta = np.full((400, 4096), FROZEN, np.uint8), np.zeros((400, 4096))
     states[250, 3000], delta[250, 3000] = FROZEN | VIOLATED, 0.5
     across = pixels.cut_steps(np.arange(400), 160)
-    picture = pixels.heatmap(
-        states, delta, across, pixels.cut_channels(4096, 96), "both", THRESHOLD, LIGHT
-    )
+    levels, down = pixels.levels_of(delta, THRESHOLD), pixels.cut_channels(4096, 96)
+    picture = pixels.heatmap(states, levels, across, down, "both", LIGHT)
     assert differing(picture, golden("heatmap-violated-pooled", "light", 48), 0) == 0
     assert (picture == pixels.palette_of(LIGHT).violated).all(axis=2).any()
 
