@@ -59,6 +59,10 @@ class MemoryProvider:
             for run, by_tag in found.items()
         }
 
+    def list_scalars(self, ctx: object, **asked: Any) -> dict[str, Any]:
+        self._chosen(ctx, asked["experiment_id"], "pastnet", tb.RunTagFilter())
+        return {}
+
     def read_tensors(
         self,
         ctx: object,

@@ -138,6 +138,24 @@ export function watchKeys(listener: (event: KeyboardEvent) => void): void {
   });
 }
 
+/** What was remembered under a name at an earlier visit; null where nothing was, or the browser allows no memory. */
+export function remembered(name: string): string | null {
+  try {
+    return window.localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+export function remember(name: string, text: string | null): void {
+  try {
+    if (text === null) window.localStorage.removeItem(name);
+    else window.localStorage.setItem(name, text);
+  } catch {
+    // It is asked for again at the next visit.
+  }
+}
+
 /** Copies text; true when it worked. The clipboard API is absent on plain http hosts, so there is a second way. */
 export async function copyText(text: string): Promise<boolean> {
   try {

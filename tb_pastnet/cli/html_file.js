@@ -40,6 +40,8 @@ function keyOf(route, query) {
     query.set("cols", "1024");
   }
   if (route === "overlap_layers" && query.has("cols")) query.set("cols", "256");
+  if (route === "lanes" && !query.has("layer")) query.set("cols", "512");
+  if (route === "scalars") query.delete("name");
   if (route === "layer") query.delete("since");
   if (route === "records") {
     query.set("count", "64");
@@ -72,7 +74,19 @@ function mainKey(route, query) {
   return null;
 }
 
+/** Of several runs the answers one after the other, where each has its own. */
+async function ofRuns(route, query) {
+  const answers = query.getAll("run").map((run) => {
+    const own = new URLSearchParams(query);
+    own.set("run", run);
+    return answerOf(route, own);
+  });
+  const parts = await Promise.all(answers);
+  return parts.find(({ ok }) => !ok) ?? new Response(new Blob(await Promise.all(parts.map((part) => part.blob()))));
+}
+
 async function answerOf(route, query) {
+  if (["lanes", "scalars", "records"].includes(route) && query.getAll("run").length > 1) return ofRuns(route, query);
   const wanted = new Set(query.getAll("run"));
   const code = KEYS.get(keyOf(route, query));
   if (code === undefined) {

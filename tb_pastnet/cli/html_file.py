@@ -10,7 +10,7 @@ import argparse
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 from urllib.parse import parse_qsl, urlencode
@@ -34,6 +34,8 @@ from tb_pastnet.serve.plugin import STATIC
 from tb_pastnet.serve.routes import ROUTES
 
 COLUMNS = 1024
+LANE_COLUMNS, STRIP_COLUMNS, MOST_LAYERS = 512, 128, 64
+"""As the page asks for lanes: `frontend/src/state/answers.ts`."""
 MOST_OF_DETAIL = 4 << 20
 """Bytes for overlaps of masks, and for single channels; beyond them, only pictures are included."""
 _CELLS_A_BYTE = 128
@@ -98,29 +100,58 @@ def _answers(
 
     for ask in options.progress(asks, "Writing", len(asks)):
         keep(ask)
+    for ask in _strips(log.store, [ask for ask in answers if ask.startswith("findings?")], quiet):
+        keep(ask)
     for details in (_overlaps(asked), _channels(asked, quiet)):
-        room = MOST_OF_DETAIL
-        for ask, cells in details:
-            room -= keep(ask) + cells // _CELLS_A_BYTE
-            if room < 0:
-                break
-    index = json.loads(_answer(log.store, "index?"))
-    names = {run.name for run in chosen}
+        _keep_some(details, keep)
+    answers["index?"] = _packed(_index(log.store, {run.name for run in chosen}, problems, quiet))
+    return answers, problems
+
+
+def _keep_some(details: Iterable[tuple[str, int]], keep: Callable[[str], int]) -> None:
+    """Keeps answers as long as there is room for details."""
+    room = MOST_OF_DETAIL
+    for ask, cells in details:
+        room -= keep(ask) + cells // _CELLS_A_BYTE
+        if room < 0:
+            return
+
+
+def _index(
+    store: Store, names: Collection[str], problems: Mapping[str, str], threshold: float
+) -> bytes:
+    """The index of some runs, with the threshold of the file."""
+    index = json.loads(_answer(store, "index?"))
     index |= {
         "runs": [run for run in index["runs"] if run["name"] in names],
-        "threshold": quiet,
+        "threshold": threshold,
     }
     for run in index["runs"]:
         if run["name"] in problems:
             run["notes"].append({"text": problems[run["name"]], "count": 1})
-    answers["index?"] = _packed(json.dumps(index).encode())
-    return answers, problems
+    return json.dumps(index).encode()
 
 
 def _findings(names: Sequence[str]) -> list[str]:
     """Those of all runs together, which come first (see html_file.js), and of each."""
     each = [[name] for name in names] if len(names) > 1 else []
     return [_ask("findings", {"run": some}) for some in [names, *each] if some]
+
+
+def _strips(store: Store, asked: Sequence[str], threshold: float) -> list[str]:
+    """The lanes of the layers that findings are about; about more, the lane of the run serves."""
+    present = {
+        name: {layer.id for layer in run.layers} for name, run in store.catalog(LOCAL).runs.items()
+    }
+    findings = (each for ask in asked for each in json.loads(_answer(store, ask))["findings"])
+    asks = []
+    for finding in findings:
+        run = finding["link"]["run"]
+        layers = [layer for layer in finding["layers"] if layer in present.get(run, ())]
+        if 0 < len(layers) <= MOST_LAYERS:
+            own = {"run": run, "layer": layers, "cols": STRIP_COLUMNS, "th": threshold}
+            asks.append(_ask("lanes", own))
+    return list(dict.fromkeys(asks))
 
 
 def _runs_in(ask: str) -> list[str]:
@@ -170,6 +201,8 @@ def _asks(run: Run, threshold: float) -> Iterator[str]:
     yield _ask("violations", own)
     yield _ask("function", own)
     yield _ask("overview", {**own, "cols": COLUMNS, **quiet})
+    yield _ask("lanes", {**own, "cols": LANE_COLUMNS, **quiet})
+    yield _ask("scalars", own)
     for step in run.steps[::BLOCK].tolist():
         for th in dict.fromkeys((threshold, 0)):
             yield _ask("records", {**own, "at": step, "count": BLOCK, "th": th})

@@ -174,15 +174,24 @@ def _drawn(figures: Figures, starts: Integers, sparse: bool) -> dict[str, npt.ND
     states = StateCounts(*(array.astype(np.float64) for array in figures.states))
     prunable = np.array(figures.summary.prunable, np.float64)
     layers = pool(states, starts)
+    if sparse:
+        each = np.where(prunable > 0, prunable, np.nan)[:, None]
+        layers["pruned"] = _mean_of(figures.pruned / each, starts)
+    sums = total_columns(states, figures.pruned, prunable, starts, sparse=sparse)
+    return layers | {f"total_{name}": values for name, values in sums.items()}
+
+
+def total_columns(
+    states: StateCounts, pruned: Floats, prunable: Floats, starts: Integers, *, sparse: bool
+) -> dict[str, npt.NDArray[Any]]:
+    """The columns of some layers together, as from `pool`; if `sparse`, their share `pruned`."""
     together = StateCounts(*(array.sum(axis=0, keepdims=True) for array in states))
     mean = _weighted(states.mean_delta, states.counts[..., channel_states.MOVING])[None]
     sums = pool(together._replace(mean_delta=mean), starts)
     if sparse:
-        each = np.where(prunable > 0, prunable, np.nan)[:, None]
-        layers["pruned"] = _mean_of(figures.pruned / each, starts)
-        share = figures.pruned.sum(axis=0, keepdims=True) / max(prunable.sum(), 1.0)
+        share = pruned.sum(axis=0, keepdims=True) / max(prunable.sum(), 1.0)
         sums["pruned"] = _mean_of(share, starts)
-    return layers | {f"total_{name}": values[0] for name, values in sums.items()}
+    return {name: values[0] for name, values in sums.items()}
 
 
 def pool(states: StateCounts, starts: Integers) -> dict[str, npt.NDArray[Any]]:

@@ -16,6 +16,7 @@ from tb_pastnet.core.run_changes import MaskSteps, Resumption, RunChanges, rate_
 from tb_pastnet.reader.figures import RunSummary, summary_of
 from tb_pastnet.reader.frozen_statistics import statistics_of
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.state_series import STATISTIC
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.verdicts import judged
@@ -77,6 +78,12 @@ def _changes(reader: RunReader) -> RunChanges:
         steps = sorted({event.step for event in events if event.step > first})
         if steps:
             masks[layer.id] = MaskSteps(len(steps), steps[0], steps[-1])
+    jumps = rate_jumps(run.axis.steps, run.axis.learning_rates)
+    return RunChanges(jumps, masks, resumptions(run))
+
+
+def resumptions(run: CatalogRun) -> list[Resumption]:
+    """Where the training of a run was resumed."""
     resumed, before = [], None
     for lineage in run.lineages:
         start, recorded = lineage.start, lineage.timeline.steps
@@ -84,7 +91,7 @@ def _changes(reader: RunReader) -> RunChanges:
             resumed.append(Resumption(start, before))
         if len(recorded):
             before = int(recorded[-1])
-    return RunChanges(rate_jumps(run.axis.steps, run.axis.learning_rates), masks, resumed)
+    return resumed
 
 
 def _followed(reader: RunReader) -> list[FollowRecords]:

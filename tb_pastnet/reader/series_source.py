@@ -49,6 +49,14 @@ class StoredMessage(NamedTuple):
     data: bytes | None  # the bytes; None if the event holds anything but bytes
 
 
+class ScalarPoint(NamedTuple):
+    """One point of a scalar that the training logged by itself."""
+
+    step: int
+    wall_time: float  # seconds since 1970
+    value: float
+
+
 def count_standing(steps: Sequence[int], step: int) -> int:
     """How many events of a series remain when another step follows: those of smaller steps.
 
@@ -172,6 +180,16 @@ class SeriesSource(ABC):
         A limited source reads `most` events per series, the last among them. Returns the events,
         and the series that could not be read; missing ones are in neither.
         """
+
+    def scalar_tags(self, context: RequestContext) -> Mapping[str, Sequence[str]]:
+        """The tags of all scalars by TensorBoard's run; none if there is no data provider."""
+        return {}
+
+    def scalars(
+        self, context: RequestContext, series: Collection[SeriesName]
+    ) -> Mapping[SeriesName, Sequence[ScalarPoint]]:
+        """The points of some scalars, as far as they can be read."""
+        return {}
 
     def deleted(
         self, context: RequestContext, runs: Collection[str], reading: Reading

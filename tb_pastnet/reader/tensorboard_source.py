@@ -8,7 +8,7 @@ split until the faulty series is isolated.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from tb_pastnet.reader.series_source import (
     NotListed,
     Reading,
     RequestContext,
+    ScalarPoint,
     SeriesName,
     SeriesSource,
     SeriesVersion,
@@ -30,6 +31,8 @@ from tb_pastnet.reader.series_source import (
 )
 
 _DT_UINT8 = 4
+_SCALARS = "scalars"  # TensorBoard's plugin
+_POINTS = 1000  # as many as TensorBoard holds of a scalar by default
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +104,42 @@ class TensorBoardSource(SeriesSource):
             for tag, events in by_tag.items()
         }
         return readings, []
+
+    def scalar_tags(self, context: RequestContext) -> Mapping[str, Sequence[str]]:
+        """All scalars in TensorBoard. See `SeriesSource.scalar_tags`."""
+        try:
+            listed = _list(self._provider.list_scalars, context, plugin_name=_SCALARS)
+        except NotListed:
+            logger.debug("list_scalars failed", exc_info=True)
+            return {}
+        return {run: sorted(by_tag) for run, by_tag in listed.items()}
+
+    def scalars(
+        self, context: RequestContext, series: Collection[SeriesName]
+    ) -> Mapping[SeriesName, Sequence[ScalarPoint]]:
+        """Reads scalars in one call. See `SeriesSource.scalars`."""
+        runs, tags = {run for run, _ in series}, {tag for _, tag in series}
+        if not series:
+            return {}
+        try:
+            by_run = _list(
+                self._provider.read_scalars,
+                context,
+                plugin_name=_SCALARS,
+                downsample=_POINTS,
+                run_tag_filter=tb_provider.RunTagFilter(sorted(runs), sorted(tags)),
+            )
+        except NotListed:
+            logger.debug("read_scalars failed", exc_info=True)
+            return {}
+        return {
+            (run, tag): [
+                ScalarPoint(int(event.step), float(event.wall_time), float(event.value))
+                for event in events
+            ]
+            for run, by_tag in by_run.items()
+            for tag, events in by_tag.items()
+        }
 
     def _read_split(
         self, context: RequestContext, runs: list[str], tags: list[str], most: int

@@ -14,6 +14,7 @@ from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of, summary_of
 from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.isolation import Problem, attempt, each_alone
+from tb_pastnet.reader.lanes import lane
 from tb_pastnet.reader.layer_view import (
     COUNTS_EXACT,
     channel_view,
@@ -27,6 +28,7 @@ from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view,
 from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
 from tb_pastnet.reader.runs import CatalogRun
+from tb_pastnet.reader.logged_scalars import as_sections, scalars_of
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader, Store
@@ -158,11 +160,45 @@ def records(
 
 
 def _block(reader: RunReader, threshold: float, step: int | None, count: int) -> Sections:
-    run = reader.run
-    if run.problem:
-        error = {"code": UNREADABLE, "message": _unread(run.name, run.problem)}
-        return {"run": run.name, "error": error}, {}, run.notes
-    return figures_of(reader, threshold).block(step, count)
+    return _error_of(reader.run) or figures_of(reader, threshold).block(step, count)
+
+
+def _error_of(run: CatalogRun) -> Sections | None:
+    """What stands for a run among others if it can't be read."""
+    if not run.problem:
+        return None
+    error = {"code": UNREADABLE, "message": _unread(run.name, run.problem)}
+    return {"run": run.name, "error": error}, {}, run.notes
+
+
+def _layers_of_runs(query: Query) -> tuple[str, ...]:
+    """The ids of some layers, each of which one of the runs has; empty for all layers."""
+    readers, asked = query.runs(1, MOST_LISTED), query.arguments.getlist("layer")
+    present = {layer_.id for reader in readers for layer_ in reader.run.layers}
+    for layer_id in asked:
+        if layer_id not in present:
+            raise _no_layer(len(readers), layer_id)
+    return tuple(asked)
+
+
+def _no_layer(runs: int, layer_id: str) -> Failure:
+    return not_found(
+        f"Could not find the layer: expected one of the {runs} runs to have it, got "
+        f"{shown(layer_id)}. The index lists them."
+    )
+
+
+@_about_runs(_LISTED, Query.threshold, Query.columns, _layers_of_runs)
+def lanes(
+    readers: Sequence[RunReader], threshold: float, most: int, layers: tuple[str, ...]
+) -> Answer:
+    """Each run as one lane: some layers together, by default all, with flags."""
+    return binary_answer(
+        *(
+            _error_of(reader.run) or lane(figures_of(reader, threshold), most, layers)
+            for reader in readers
+        )
+    )
 
 
 @_about_runs(Query.run, Query.layer, Query.variable, Query.threshold, _SINCE, large=True)
@@ -217,16 +253,23 @@ def function(reader: RunReader) -> Answer:
     return binary_answer(function_view(reader.run, reader.function()))
 
 
+def scalars(query: Query) -> Answer:
+    """One scalar of each run that its training logged, on the run's axis. Never cached."""
+    readers, name = query.runs(1, MOST_LISTED), query.arguments.get("name")
+    runs = [reader.run for reader in readers]
+    given = scalars_of(query.store.source, query.context, runs, query.catalog.runs.keys(), name)
+    return binary_answer(
+        *(as_sections(run.name, own) for run, own in zip(runs, given, strict=True))
+    )
+
+
 def _layer_of_runs(query: Query) -> str | None:
     """The id of a layer that one of the runs has; None for all layers."""
     readers, layer_id = query.runs(), query.arguments.get("layer")
     if layer_id is not None and not any(
         layer_.id == layer_id for reader in readers for layer_ in reader.run.layers
     ):
-        raise not_found(
-            f"Could not find the layer: expected one of the {len(readers)} runs to have it, got "
-            f"{shown(layer_id)}. The index lists them."
-        )
+        raise _no_layer(len(readers), layer_id)
     return layer_id
 
 
@@ -305,11 +348,13 @@ def _check_lines(count: int) -> None:
 ROUTES: dict[str, Route] = {
     "/index": index,
     "/overview": overview,
+    "/lanes": lanes,
     "/records": records,
     "/layer": layer,
     "/channel": channel,
     "/violations": violations,
     "/findings": findings,
+    "/scalars": scalars,
     "/function": function,
     "/overlap": overlap,
     "/overlap_layers": overlap_layers,

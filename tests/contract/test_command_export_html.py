@@ -60,7 +60,8 @@ def test_every_answer_is_that_of_its_route(logdir: Path, tmp_path: Path) -> None
         plain = gzip.decompress(made.body) if made.packed else made.body
         assert json.loads(body) == json.loads(plain) if route == "index" else body == plain, key
     assert routes == {
-        "index", "findings", "violations", "function", "overview", "records", "layer", "channel",
+        "index", "findings", "violations", "function", "overview", "lanes", "scalars", "records",
+        "layer", "channel",
         *(("overlap", "overlap_layers") if len(log.runs) > 1 else ()),
     }  # fmt: skip
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Container } from "../server/container";
 import type { OverlapAnswer, OverlapLayersHeader, OverlapPair, OverlapRun } from "../server/types";
+import { toCsv } from "./csv";
 import {
   choosePair,
   formatOverlap,
@@ -11,7 +12,6 @@ import {
   readLayerOverlaps,
   setText,
   shareTitle,
-  toCsv,
 } from "./overlap";
 
 const run = (name: string, kept: number | null, extra: Partial<OverlapRun> = {}): OverlapRun => ({

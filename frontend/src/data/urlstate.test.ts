@@ -30,6 +30,7 @@ const FULL: PageState = {
   rowZoom: [4, 20],
   place: "x/y~1",
   change: "cosine",
+  scalar: "train: epoch_loss",
 };
 
 describe("the URL", () => {

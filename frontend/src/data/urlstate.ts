@@ -145,6 +145,8 @@ const FIELDS = {
   /** Selected place of the Function view. */
   place: name("pl"),
   change: choice("fm", CHANGES),
+  /** The scalar that lanes show; null is the one that was chosen last, or the run's loss. */
+  scalar: name("sc"),
 };
 
 export type PageState = { [K in keyof typeof FIELDS]: (typeof FIELDS)[K] extends Field<infer T> ? T : never };

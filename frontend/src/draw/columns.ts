@@ -9,7 +9,7 @@ import { MOVING, NO_DATA, STATES, stateCode, VIOLATED } from "../data/states";
 import { axisEnd, lastAtOrBefore } from "../data/steps";
 import type { Measure } from "../data/urlstate";
 import { type Container, numbers, type Section, section } from "../server/container";
-import type { OverviewHeader } from "../server/types";
+import type { LaneFlag, LaneHeader, OverviewHeader } from "../server/types";
 
 type Numbers = Float64Array | Float32Array | Uint32Array | Uint8Array;
 
@@ -87,6 +87,31 @@ export function readDrawn(container: Container<OverviewHeader>): Drawn {
       return column < 0 ? null : [starts[column], lasts[column]];
     },
   };
+}
+
+/** A run as one lane. */
+export interface Lane {
+  threshold: number;
+  columns: Columns;
+  /** Of each column that of its last record, NaN where unknown. */
+  rates: Float32Array;
+  flags: readonly LaneFlag[];
+}
+
+export function readLane(container: Container<LaneHeader>): Lane {
+  const { threshold, channels, prunable, flags } = container.header;
+  const starts = section(container, "first_steps", Float64Array);
+  const columns: Columns = {
+    starts,
+    end: axisEnd(starts, section(container, "steps", Float64Array)),
+    shares: numbers(container, "shares", Float64Array),
+    marks: marksOf(section(container, "marks", Uint8Array)),
+    meanDelta: section(container, "mean_delta", Float32Array),
+    pruned: container.sections.has("pruned") ? section(container, "pruned", Float32Array) : null,
+    channels,
+    prunable,
+  };
+  return { threshold, columns, rates: section(container, "learning_rates", Float32Array), flags };
 }
 
 /** Columns of the same steps, added: shares and marks by channels, the mean delta by those that move. */

@@ -8,12 +8,14 @@ import {
   type FindingsAnswer,
   type FunctionHeader,
   type IndexAnswer,
+  type LaneHeader,
   type LayerHeader,
   type OverlapAnswer,
   type OverlapLayersHeader,
   type OverviewHeader,
   type RecordsHeader,
   SCHEMA,
+  type ScalarsHeader,
   type ViolationsAnswer,
 } from "./types";
 
@@ -141,55 +143,65 @@ const binary =
 export const fetchCsv = (query: Query): Promise<Blob> =>
   load("export.csv", query, undefined, (response) => response.blob());
 
-type Records = Container<RecordsHeader>;
+/** The header of an answer about one of several runs. */
+interface OfRun extends Answer {
+  /** Instead of all else: the run could not be read. */
+  error?: { message: string };
+}
 
-/** By what is asked, the runs of the next request and its answers. */
-const together = new Map<string, { runs: string[]; answers: Promise<PromiseSettledResult<Records>[]> }>();
+type Settled<H> = PromiseSettledResult<Container<H>>[];
+
+/** By route and what is asked, the runs of the next request and its answers. */
+const together = new Map<string, { runs: string[]; answers: Promise<Settled<OfRun>> }>();
 
 /** After each run of a request failed by itself, the route is at fault: for so long no run is asked by itself. */
 const BROKEN_MS = 5_000;
-let brokenUntil = 0;
+const brokenUntil = new Map<string, number>();
 
-async function recordsOf(run: string, query: Query): Promise<Records> {
-  return readRecords((await containers<RecordsHeader>("records", { ...query, run }, 1))[0]);
+async function ofOne<H extends OfRun>(route: string, run: string, query: Query): Promise<Container<H>> {
+  return readable((await containers<H>(route, { ...query, run }, 1))[0]);
 }
 
-/** The records of a run, unless it is one that the server couldn't read, among others that it could. */
-function readRecords(records: Records): Records {
-  if (records.header.error) throw new LoadError(records.header.error.message);
-  return records;
+/** The answer about a run, unless it is one that the server couldn't read, among others that it could. */
+function readable<H extends OfRun>(answer: Container<H>): Container<H> {
+  if (answer.header.error) throw new LoadError(answer.header.error.message);
+  return answer;
 }
 
-/** Of each run its records, or why there are none: what is wrong with one run is not to hide the others. */
-async function recordsOfAll(runs: readonly string[], query: Query): Promise<PromiseSettledResult<Records>[]> {
-  const [all] = await Promise.allSettled([
-    containers<RecordsHeader>("records", { ...query, run: runs }, runs.length),
-  ] as const);
-  if (all.status === "fulfilled") return Promise.allSettled(all.value.map(async (records) => readRecords(records)));
+/** Of each run its answer, or why there is none: what is wrong with one run is not to hide the others. */
+async function ofAll<H extends OfRun>(route: string, runs: readonly string[], query: Query): Promise<Settled<H>> {
+  const [all] = await Promise.allSettled([containers<H>(route, { ...query, run: runs }, runs.length)] as const);
+  if (all.status === "fulfilled") return Promise.allSettled(all.value.map(async (answer) => readable(answer)));
   const { loss } = all.reason as LoadError;
-  if (runs.length === 1 || loss === "unreachable" || Date.now() < brokenUntil) return runs.map(() => all);
-  const each = await Promise.allSettled(runs.map((run) => recordsOf(run, query)));
-  if (each.every(({ status }) => status === "rejected")) brokenUntil = Date.now() + BROKEN_MS;
+  const broken = Date.now() < (brokenUntil.get(route) ?? 0);
+  if (runs.length === 1 || loss === "unreachable" || broken) return runs.map(() => all);
+  const each = await Promise.allSettled(runs.map((run) => ofOne<H>(route, run, query)));
+  if (each.every(({ status }) => status === "rejected")) brokenUntil.set(route, Date.now() + BROKEN_MS);
   return each;
 }
 
-/** Records of a run. Runs that are asked the same at once share a request: each request takes time of a frame. */
-export async function fetchRecords(run: string, query: Query): Promise<Records> {
-  const key = JSON.stringify(query);
-  const send = async (runs: readonly string[]) => {
-    await null; // Until all have asked.
-    together.delete(key);
-    return recordsOfAll(runs, query);
+/** An answer about a run. Runs that are asked the same at once share a request: each request takes time of a frame. */
+const byRun =
+  <H extends OfRun>(route: string) =>
+  async (run: string, query: Query): Promise<Container<H>> => {
+    const key = route + JSON.stringify(query);
+    const send = async (runs: readonly string[]) => {
+      await null; // Until all have asked.
+      together.delete(key);
+      return ofAll<H>(route, runs, query);
+    };
+    const runs: string[] = [];
+    const next = together.get(key) ?? { runs, answers: send(runs) };
+    together.set(key, next);
+    const place = next.runs.push(run) - 1;
+    const answer = ((await next.answers) as Settled<H>)[place];
+    if (answer.status === "rejected") throw answer.reason;
+    return answer.value;
   };
-  const runs: string[] = [];
-  const next = together.get(key) ?? { runs, answers: send(runs) };
-  together.set(key, next);
-  const place = next.runs.push(run) - 1;
-  const answer = (await next.answers)[place];
-  if (answer.status === "rejected") throw answer.reason;
-  return answer.value;
-}
 
+export const fetchRecords = byRun<RecordsHeader>("records");
+export const fetchLane = byRun<LaneHeader>("lanes");
+export const fetchScalars = byRun<ScalarsHeader>("scalars");
 export const fetchIndex = json<IndexAnswer>("index");
 export const fetchOverview = binary<OverviewHeader>("overview");
 export const fetchFindings = json<FindingsAnswer>("findings");

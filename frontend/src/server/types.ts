@@ -1,6 +1,6 @@
-/** What the page reads of the HTTP answers, schema 4. Field names are the server's. */
+/** What the page reads of the HTTP answers, schema 5. Field names are the server's. */
 
-export const SCHEMA = 4;
+export const SCHEMA = 5;
 
 export interface Answer {
   schema: number;
@@ -42,7 +42,7 @@ export interface RunInfo {
   wall_time: [number, number] | null;
   account: Account;
   /** What was frozen or pruned, and compared with its earlier values. */
-  verified: { text: string; changed: number };
+  verified: { text: string; weights: number; values: number; changed: number };
   /** null if the log doesn't have it. */
   overhead: Overhead | null;
   notes: Note[];
@@ -102,6 +102,37 @@ export interface OverviewHeader extends RecordsHeader {
   sparse: boolean;
   /** A histogram of the relative deltas of training channels, between two powers of ten. */
   deltas: { from: number; to: number; counts: number[] };
+}
+
+/** Something that happened at a record, or at several records in a row. */
+export interface LaneFlag {
+  kind: string;
+  first_step: number;
+  last_step: number;
+  /** Records at which it happened. */
+  times: number;
+  /** Channels, or weights that are pruned or no longer are. */
+  amount: number;
+}
+
+/** A run as one lane: some layers together, or all. */
+export interface LaneHeader extends RunAnswer {
+  error?: { code: string; message: string };
+  threshold: number;
+  layers: number;
+  channels: number;
+  prunable: number;
+  flags: LaneFlag[];
+}
+
+/** A scalar that the training logged by itself. */
+export interface ScalarsHeader extends RunAnswer {
+  /** Of all that the run has. */
+  names: string[];
+  /** The one that was read; null where there is none. */
+  name: string | null;
+  /** Whether its points are at their own steps, or placed by the times of the records around them. */
+  placed: "step" | "time";
 }
 
 /** A sentence about some runs, and where the picture is that shows it. */

@@ -1,20 +1,18 @@
 /** The whole page. */
 
-import { createElement } from "preact";
+import { signal } from "@preact/signals";
+import { type ComponentType, createElement } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ABSENT } from "../data/absent";
 import { plural } from "../data/format";
 import { CopyLines, Failure, Guard, Skeleton, Status, Switch } from "../parts/widgets";
 import type { IndexAnswer } from "../server/types";
-import { loading } from "../state/frames";
+import { begin, finish, loading } from "../state/frames";
 import { indexOf } from "../state/runs";
-import { channel, focusRow, page, sideOpen, spoken, theme, view } from "../state/store";
-import { Help } from "./keys";
+import { audit, channel, focusRow, helpOpen, hover, page, sideOpen, spoken, theme, view } from "../state/store";
 import { loadViews, shownView, viewOf } from "./parts";
 import { Sidebar } from "./sidebar";
 import { Toolbar } from "./toolbar";
-import { Tooltip } from "./tooltip";
-import { ViolationsList } from "./violations";
 
 /** Milliseconds; a shorter wait needs no sign. */
 const SOON = 300;
@@ -116,7 +114,9 @@ function Shown() {
   const part = viewOf(view.value);
   // Once the first picture is there.
   useEffect(() => {
-    if (!loading.value) loadViews();
+    if (loading.value) return;
+    loadViews();
+    loadLater();
   }, [loading.value]);
   if (part instanceof Error) return <Failure text={part.message} onRetry={() => window.location.reload()} />;
   return part ? createElement(part.component, null) : <FirstLoad />;
@@ -139,6 +139,26 @@ function Indexed({ index }: { index: IndexAnswer }) {
       <Shown />
     </Guard>
   );
+}
+
+const later = signal<ComponentType | null>(null);
+let laterAsked = false;
+
+/** Loads the parts that the first picture does without. */
+function loadLater(): void {
+  if (laterAsked) return;
+  laterAsked = true;
+  begin();
+  const loaded = (part: { Later: ComponentType } | null) => {
+    later.value = part?.Later ?? null;
+    finish();
+  };
+  void import("./later").then(loaded, () => loaded(null));
+}
+
+function Late() {
+  if (helpOpen.value || audit.value !== null || hover.value !== null) loadLater();
+  return later.value && createElement(later.value, null);
 }
 
 function Content() {
@@ -174,9 +194,7 @@ export function App() {
           <Content />
         </main>
       </div>
-      <Tooltip />
-      <ViolationsList />
-      <Help />
+      <Late />
       <Spoken />
     </div>
   );

@@ -10,7 +10,7 @@ import { violationsOf } from "../state/answers";
 import { openListed } from "../state/navigate";
 import { layerIn, type Run, shownRuns } from "../state/runs";
 import { audit, update } from "../state/store";
-import { useDialog } from "./keys";
+import { useDialog } from "./dialog";
 
 /** More rows than this are not drawn. */
 const LIMIT = 1000;

@@ -5,18 +5,28 @@ import { type Cells, joinCells, readCells } from "../data/cells";
 import { kept, keptByValue } from "../data/kept";
 import { type RecordBlock, readBlock } from "../data/record";
 import { runColumn, SIDEBAR } from "../data/rowbox";
+import { readScalars, type Scalars } from "../data/scalars";
 import { lastAtOrBefore } from "../data/steps";
 import { auditOf, byLayer, type LayerAudit } from "../data/violations";
-import { type Drawn, readDrawn } from "../draw/columns";
-import { fetchChannel, fetchFindings, fetchLayer, fetchOverview, fetchRecords, fetchViolations } from "../server/fetch";
-import type { ChannelAnswer, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
+import { type Drawn, type Lane, readDrawn, readLane } from "../draw/columns";
+import {
+  fetchChannel,
+  fetchFindings,
+  fetchLane,
+  fetchLayer,
+  fetchOverview,
+  fetchRecords,
+  fetchScalars,
+  fetchViolations,
+} from "../server/fetch";
+import type { ChannelAnswer, Finding, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
 import { follower } from "./frames";
 import { type Resource, resource } from "./resource";
 import { activeLayer, activeRun, layerIn, type Run, range, runNamed, shownRuns, threshold, variableOf } from "./runs";
-import { pageWidth, view } from "./store";
+import { pageWidth, scalar, view } from "./store";
 import { inSight } from "./viewport";
 
-export type { Drawn };
+export type { Drawn, Lane };
 
 type Part = Record<"first" | "last", number>;
 
@@ -118,7 +128,9 @@ export const askFirst = (): (() => void) =>
     const [run, layer] = [activeRun.value, activeLayer.value];
     if (view.value === "layer" && run && layer) cellsOf(run.name, layer.id);
     const names = shownRuns.value.map(({ name }) => name);
-    if (view.value === "findings" && names.length > 0) findingsOf(names);
+    if (view.value !== "findings" || names.length === 0) return;
+    findingsOf(names);
+    for (const name of names) laneOf(name);
   });
 
 export function cellsOf(run: string, layer: string): Resource<Cells> {
@@ -206,6 +218,43 @@ export function findingsOf(runs: readonly string[]): Resource<FindingsAnswer> {
     (answer) => answer.findings.length * 400,
   ).value;
 }
+
+/** Columns of a lane, and of the small strip of a finding. */
+const [LANE, SMALL] = [512, 128];
+/** A finding about more layers is drawn by the whole run. */
+const MOST_LAYERS = 64;
+
+function askLane(key: string, run: string, cols: number, layer: readonly string[]): Resource<Lane> {
+  return resource(
+    key,
+    String(threshold.value),
+    async () => readLane(await fetchLane(run, { cols, layer, th: untracked(() => threshold.value) })),
+    ({ columns }) => columns.starts.length * 90,
+    cols === SMALL,
+  ).value;
+}
+
+/** A run as one lane: all its layers together. */
+export const laneOf = (run: string): Resource<Lane> => askLane(`lane ${run}`, run, LANE, []);
+
+/** What a finding is about: its layers together, in the run that it leads to. */
+export function findingLane({ layers, link }: Finding): Resource<Lane> | null {
+  const own = runNamed(link.run);
+  if (!own || own.records === 0) return null;
+  const present = layers.filter((layer) => layerIn(own, layer));
+  const asked = present.length > MOST_LAYERS ? [] : present;
+  return askLane(`lane ${own.name} ${asked.join("\n")}`, own.name, SMALL, asked);
+}
+
+/** The scalar of a run that was chosen, or the one that looks most like its loss. */
+export const scalarsOf = (run: string): Resource<Scalars> =>
+  resource(
+    `scalars ${run}`,
+    scalar.value ?? "",
+    async () => readScalars(await fetchScalars(run, { name: untracked(() => scalar.value) })),
+    ({ steps }) => steps.length * 24,
+    true,
+  ).value;
 
 /** Whether any shown run has pruned weights: otherwise the page doesn't mention them. */
 export const sparse = computed(() => shownRuns.value.some((run) => overviewOf(run.name).value?.header.sparse));

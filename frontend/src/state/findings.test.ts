@@ -21,7 +21,7 @@ const many = Array.from(
 );
 
 beforeEach(() => {
-  vi.mocked(findingsOf).mockReturnValue({ value: { schema: 4, findings: many }, error: null, loading: false, at: 0 });
+  vi.mocked(findingsOf).mockReturnValue({ value: { schema: 5, findings: many }, error: null, loading: false, at: 0 });
   allFindings.value = false;
 });
 

@@ -11,6 +11,12 @@ export function openLayer(layer: string, run: string | null): void {
   drill({ view: "layer", layer, run: run ?? page.peek().run, channel: null, variable: null });
 }
 
+/** Opens the Network view at a run. */
+export function openRun(run: string): void {
+  hover.value = null;
+  drill({ view: "network", run });
+}
+
 /**
  * Shows a view.
  *

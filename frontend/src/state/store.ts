@@ -4,7 +4,7 @@ import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/si
 import { applyFilter, type Filter, NO_FILTER } from "../data/names";
 import { DEFAULTS, fromPairs, type PageState, patched, toPairs } from "../data/urlstate";
 import { DARK, LIGHT } from "../draw/theme";
-import { hashUrl, readHash, watchHash, writeHash } from "../host";
+import { hashUrl, readHash, remember, remembered, watchHash, writeHash } from "../host";
 
 export const page = signal<PageState>(fromPairs(readHash()));
 
@@ -16,6 +16,18 @@ const fields = Object.fromEntries(
 export const { view, layer: layerId, run: runName, variable: variableId, channel, step, place, pins, unit } = fields;
 export const { zoom, rowZoom, order, rowsOf, mode, measure, change, maskKind, sorted, closed, hidden, audit } = fields;
 export const { baseline, versus, other } = fields;
+
+const SCALAR = "pastnet.scalar";
+const chosenScalar = signal(remembered(SCALAR));
+/** The scalar that is shown of each run; null is the one that looks most like its loss. */
+export const scalar = computed(() => fields.scalar.value ?? chosenScalar.value);
+
+/** Chooses a scalar, for this and later visits. */
+export function chooseScalar(name: string | null): void {
+  remember(SCALAR, name);
+  chosenScalar.value = name;
+  update({ scalar: name });
+}
 
 /** A field that is a pattern: the last valid one applies. */
 function pattern(text: ReadonlySignal<string>): ReadonlySignal<Filter> {

@@ -30,7 +30,7 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.sections import Sections, row_by_row
 from tb_pastnet.reader.threads import in_threads
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of all answers; it grows with each change that an older page can't read."""
 
 JSON = "application/json"

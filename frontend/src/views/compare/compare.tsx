@@ -4,7 +4,8 @@
  */
 
 import { useEffect } from "preact/hooks";
-import { type LayerOverlaps, mostDifferent, toCsv } from "../../data/overlap";
+import { toCsv } from "../../data/csv";
+import { type LayerOverlaps, mostDifferent } from "../../data/overlap";
 import { LISTED } from "../../data/states";
 import { mergeSteps } from "../../data/steps";
 import { Notes } from "../../parts/widgets";

@@ -1,10 +1,15 @@
 /** The Findings view: what the runs did, each finding with a link to the picture that shows it. */
 
 import { ABSENT } from "../../data/absent";
+import { toCsv } from "../../data/csv";
 import { formatCount, plural } from "../../data/format";
-import { toCsv } from "../../data/overlap";
+import { LISTED } from "../../data/states";
+import { drawStrip } from "../../draw/strip";
+import { RasterCanvas, useSize } from "../../parts/canvas";
+import { Crosshair } from "../../parts/plot";
 import { Marker, Select, Skeleton, Status } from "../../parts/widgets";
 import type { Finding } from "../../server/types";
+import { findingLane } from "../../state/answers";
 import {
   allFindings,
   FINDING_ORDERS,
@@ -16,10 +21,14 @@ import {
   shownFindings,
 } from "../../state/findings";
 import { stepRun } from "../../state/navigate";
-import { activeLayer, runNamed, shownRuns, viewedSteps } from "../../state/runs";
-import { focusFinding, page } from "../../state/store";
+import { activeLayer, type Run, runNamed, shownRuns, viewedSteps } from "../../state/runs";
+import { focusFinding, page, theme } from "../../state/store";
 import css from "../../style/findings.css";
 import type { View } from "../view";
+import { Lanes } from "./lanes";
+
+/** The width of a finding's strip. */
+const STRIP = 150;
 
 /** The run of a finding, or how many runs it is about. */
 function RunsOf({ names }: { names: readonly string[] }) {
@@ -37,23 +46,64 @@ function RunsOf({ names }: { names: readonly string[] }) {
   );
 }
 
-/** What was frozen or pruned and compared, run by run: runs with one sentence share a line. */
+/** More lines than this are joined to one for all runs of which nothing changed. */
+const MOST_PROVEN = 4;
+
+/** "16,623 to 22,945", or "22,877" */
+function spanText(counts: readonly number[]): string {
+  const [low, high] = [Math.min(...counts), Math.max(...counts)];
+  return low === high ? formatCount(low) : `${formatCount(low)} to ${formatCount(high)}`;
+}
+
+/** One sentence about runs of which nothing changed. */
+function joinedText(own: readonly Run[]): string {
+  const values = spanText(own.map(({ verified }) => verified.values));
+  const weights = spanText(own.map(({ verified }) => verified.weights));
+  return `in each run ${values} frozen or pruned values in ${weights} weights were compared: 0 changed`;
+}
+
+/** What was frozen or pruned and compared: runs with one sentence share a line, and those without a change if many. */
+function provenLines(): { text: string; own: Run[] }[] {
+  const byText = new Map<string, Run[]>();
+  for (const run of shownRuns.value) byText.set(run.verified.text, [...(byText.get(run.verified.text) ?? []), run]);
+  const lines = [...byText].map(([text, own]) => ({ text, own }));
+  if (lines.length <= MOST_PROVEN) return lines;
+  const joins = ({ own }: { own: Run[] }) => own[0].verified.changed === 0 && own[0].verified.values > 0;
+  const joined = lines.filter(joins).flatMap(({ own }) => own);
+  const rest = lines.filter((line) => !joins(line));
+  return joined.length > 0 ? [...rest, { text: joinedText(joined), own: joined }] : rest;
+}
+
 function Proven() {
-  const byText = new Map<string, string[]>();
-  const broken = new Set<string>();
-  for (const { name, verified } of shownRuns.value) {
-    byText.set(verified.text, [...(byText.get(verified.text) ?? []), name]);
-    if (verified.changed > 0) broken.add(verified.text);
-  }
   return (
     <ul class="finding-list" aria-label="What was verified">
-      {[...byText].map(([text, names]) => (
-        <li key={text} class={broken.has(text) ? "proven violations" : "proven"}>
-          <RunsOf names={names} />
+      {provenLines().map(({ text, own }) => (
+        <li key={text} class={own.some(({ verified }) => verified.changed > 0) ? "proven violations" : "proven"}>
+          <RunsOf names={own.map(({ name }) => name)} />
           <span class="finding-text">{text}</span>
         </li>
       ))}
     </ul>
+  );
+}
+
+/** What a finding is about over steps: its layers in the run that it leads to. */
+function Small({ finding }: { finding: Finding }) {
+  const lane = findingLane(finding)?.value ?? null;
+  const [width, height] = [STRIP, 14];
+  if (!lane) return <span class="finding-strip" />;
+  return (
+    <span class="finding-strip">
+      <RasterCanvas
+        label={`States of ${finding.layers.length > 0 ? plural(finding.layers.length, "layer") : "all layers"} over steps`}
+        width={width}
+        height={height}
+        inputs={[lane, theme.value]}
+        steps
+        paint={({ area, scale, pixels }) => drawStrip(area, lane.columns, scale, lane.threshold, pixels)}
+      />
+      <Crosshair width={width} height={height} />
+    </span>
   );
 }
 
@@ -62,6 +112,7 @@ function Line({ finding, place }: { finding: Finding; place: number }) {
     <li class={`finding ${finding.severity} ${finding.kind} ${place === focusFinding.value ? "on" : ""}`}>
       <button type="button" class="plain" onClick={() => openFinding(finding)}>
         <RunsOf names={finding.runs} />
+        <Small finding={finding} />
         <span class="finding-text">
           <bdi>{finding.text}</bdi>
         </span>
@@ -83,8 +134,9 @@ function FindingsView() {
   const more = listedFindings.value.length - list.length;
   const answer = findingsAnswer.value;
   const pending = answer !== null && !answer.value && !answer.error;
+  const { ref, size } = useSize<HTMLElement>();
   return (
-    <section class="panel findings" aria-label="Findings: what the runs did">
+    <section ref={ref} class="panel findings" aria-label="Findings: what the runs did">
       <div class="panel-line">
         <h1>What happened?</h1>
         <span class="sub">
@@ -102,6 +154,7 @@ function FindingsView() {
         />
       </div>
       <Proven />
+      <Lanes room={size.height} />
       {answer ? <Status of={[["", answer]]} /> : null}
       {pending ? <Skeleton height={320} /> : null}
       {(!answer || answer.value) && list.length === 0 ? <p class="message">{emptyText()}</p> : null}
@@ -150,7 +203,7 @@ export const findings: View = {
     return finding ? `${finding.runs.join(", ")}: ${finding.text}` : "";
   },
   caption: () => "Findings",
-  states: [],
+  states: LISTED,
   files() {
     if (listedFindings.value.length === 0) return [];
     const lines = () =>

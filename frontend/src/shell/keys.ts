@@ -1,8 +1,6 @@
-/** Keys of the whole page, and the dialog that lists them. */
+/** Keys of the whole page. */
 
-import { useLayoutEffect, useRef } from "preact/hooks";
 import { watchKeys } from "../host";
-import { Button, Icon } from "../parts/widgets";
 import { toggleVersus } from "../state/baseline";
 import { moveCursor, moveCursorTo } from "../state/cursor";
 import { listViolations, showView } from "../state/navigate";
@@ -23,7 +21,7 @@ const along = (by: number) => (event: KeyboardEvent) => moveCursor(steps(), even
 const vertical = (by: number) => () => (keys()?.channel ?? keys()?.layer)?.(by);
 
 /** As they are listed, what they do in words, and what each does. */
-const KEYS: [string[], string, Record<string, Action>][] = [
+export const KEYS: [string[], string, Record<string, Action>][] = [
   [["←", "→"], "previous record, next record", { ArrowLeft: along(-1), ArrowRight: along(1) }],
   [["Shift ←", "Shift →"], "ten records", {}],
   [["Home"], "first record", { Home: () => moveCursorTo(steps(), "first") }],
@@ -43,13 +41,6 @@ const KEYS: [string[], string, Record<string, Action>][] = [
 ];
 const ACTIONS: Record<string, Action> = Object.assign({}, ...KEYS.map(([, , actions]) => actions));
 
-const POINTER = [
-  ["Hover", "show the values of all panels at that step"],
-  ["Click", "set the step, select the channel"],
-  ["Double-click", "open the layer"],
-  ["Drag", "zoom to those steps; in the heatmap, to those rows too"],
-];
-
 const typing = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.closest("input:not([type=checkbox]), select, textarea, dialog") !== null;
 
@@ -67,49 +58,4 @@ export function listenToKeys(): void {
     event.preventDefault();
     action(event);
   });
-}
-
-/** A dialog that is open if `open`; its title gets the focus if it can. */
-export function useDialog(open: boolean) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => {
-    if (open && !ref.current?.open) {
-      ref.current?.showModal();
-      ref.current?.querySelector<HTMLElement>("h2[tabindex]")?.focus();
-    }
-    if (!open) ref.current?.close();
-  }, [open]);
-  return ref;
-}
-
-export function Help() {
-  const ref = useDialog(helpOpen.value);
-  return (
-    <dialog ref={ref} aria-labelledby="help-title" onClose={() => (helpOpen.value = false)}>
-      <header>
-        <h2 id="help-title">Keys and pointer</h2>
-        <Button class="small" label="Close" onClick={() => (helpOpen.value = false)}>
-          <Icon name="close" size={16} />
-        </Button>
-      </header>
-      <dl class="keys">
-        {KEYS.map(([names, what]) => (
-          <div key={what}>
-            <dt>
-              {names.map((name) => (
-                <kbd key={name}>{name}</kbd>
-              ))}
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-        {POINTER.map(([gesture, what]) => (
-          <div key={gesture}>
-            <dt>{gesture}</dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
-    </dialog>
-  );
 }
