@@ -15,6 +15,9 @@ import numpy.typing as npt
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.errors import InvalidArgument
 
+_AT_ONCE = 1 << 20
+"""Elements of a mask that are compared at once."""
+
 Mask = npt.NDArray[np.bool_]
 T = TypeVar("T", bound=np.generic)
 
@@ -91,6 +94,31 @@ def spread(channels: npt.NDArray[T], axis: ChannelAxis) -> npt.NDArray[T]:
     """Spreads a value per channel over its weights: (channels,) to the variable's shape."""
     rows = np.repeat(channels, axis.elements).reshape([axis.view[a] for a in axis.order])
     return rows.transpose(np.argsort(axis.order)).reshape(axis.shape)
+
+
+def by_channel(mask: Mask, axis: ChannelAxis) -> Mask | None:
+    """A mask as one flag for each channel, (channels,); None if any channel is masked in part."""
+    turned, count = mask.reshape(axis.view).transpose(axis.order), len(axis.axes)
+    first: Mask = turned[(slice(None),) * count + (0,) * (turned.ndim - count)].reshape(-1)
+    most = max(1, _AT_ONCE // max(1, axis.elements))
+    for start in range(0, len(first) if any(turned.strides[count:]) else 0, most):
+        own = np.arange(start, min(start + most, len(first)))
+        rows = turned[axis.places(own)].reshape(len(own), -1)
+        if (rows != first[own, None]).any():
+            return None
+    return np.array(first)
+
+
+def slim(mask: Mask, axis: ChannelAxis) -> Mask:
+    """The same mask, in a byte for each channel if these are masked as a whole."""
+    flags = by_channel(mask, axis) if mask.size and any(mask.strides) else None
+    if flags is None or axis.view != mask.shape:
+        return mask
+    if flags.all() or not flags.any():
+        return np.broadcast_to(flags[0], mask.shape)
+    shape = [size if at in axis.axes else 1 for at, size in enumerate(axis.view)]
+    own = flags.reshape([axis.view[at] for at in axis.axes]).transpose(np.argsort(axis.axes))
+    return np.broadcast_to(own.reshape(shape), mask.shape)
 
 
 def sparsity(kept: Iterable[Mask]) -> float:

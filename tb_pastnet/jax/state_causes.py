@@ -12,7 +12,6 @@ from tb_pastnet.record.audit.causes import DECLARED, Facts
 from tb_pastnet.record.audit.comparison import Ints
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
 from tb_pastnet.record.audit.held_array import HeldArray
-from tb_pastnet.record.audit.optimizer_facts import sampled
 from tb_pastnet.record.weight import Array
 
 Slots = Mapping[str, Array]
@@ -44,7 +43,7 @@ class StateCauses(DecayByNumbers):
         if self._tree.state is None or not missing:
             return
         for each in missing:
-            positions = sampled(each.flags())
+            positions = each.sample()
             self._begun[each.name] = positions, self._slots(each, positions)
 
     def cause(self, held: HeldArray, channels: Ints) -> str:

@@ -27,7 +27,7 @@ from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.recording import Recording
-from tb_pastnet.record.resting import Resting, is_held
+from tb_pastnet.record.resting import HeldChannels, Resting
 from tb_pastnet.record.scalars import LogFunction
 
 
@@ -147,7 +147,7 @@ class Recorder(Recording):
         weights = recorded.weights
         resting = None
         if probe is None:  # which needs all past values
-            resting = Resting.among(weights, is_held, always=options.audit == PRINTS)
+            resting = Resting.among(weights, HeldChannels(), always=options.audit == PRINTS)
         rate = LearningRate(learning_rate, model)
         source = KerasSource(recorded, rate, schedule.copies, resting=resting)
         tables = masks_in(model, weights) if masks is None else given_masks(masks, weights)

@@ -29,7 +29,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.recording import Recording
-from tb_pastnet.record.resting import Resting, is_held
+from tb_pastnet.record.resting import HeldChannels, Resting
 from tb_pastnet.record.weight import Array, Look, Network
 
 
@@ -163,7 +163,7 @@ class VariableRecorder(Recording):
         # How many updates an optimizer has made, even while JAX holds its variables.
         self.steps_of = rate.updates
         wish = options.audit
-        resting = Resting.among(network.weights, is_held, always=wish == PRINTS)
+        resting = Resting.among(network.weights, HeldChannels(), always=wish == PRINTS)
         source = VariableSource(network, rate, resting)
         audited = None
         if wish:

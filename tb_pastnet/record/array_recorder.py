@@ -16,10 +16,9 @@ from tb_pastnet.record.audit.freeze_audit import Audit, CauseFinder
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table, flag_of
-from tb_pastnet.record.masks.mask_table import holds_all
 from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.recording import Recording
-from tb_pastnet.record.resting import Resting
+from tb_pastnet.record.resting import HeldChannels, Resting
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.weight import Array, Network, Weight
@@ -122,7 +121,8 @@ class ArrayRecorder(Recording):
         weights, failures = network.weights, Failures()
         self._table = table = declared_table(weights)
         self._declare(trainable, kept)
-        source = source_of(Resting.among(weights, self._is_held, always=options.audit == PRINTS))
+        channels, always = HeldChannels(table), options.audit == PRINTS
+        source = source_of(Resting.among(weights, channels, always=always))
         start, audited = "", None
         if source.writes:
             start = network.origin(source.looks)
@@ -134,11 +134,6 @@ class ArrayRecorder(Recording):
         tracker = MaskTracker(weights, lambda: table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options)
         source.release()
-
-    def _is_held(self, weight: Weight) -> bool:
-        """Whether no update is meant to change any of a weight."""
-        masks = self._table.storage_of(weight.variable)
-        return not weight.trainable() or (masks is not None and holds_all(masks))
 
     def _declare(self, trainable: Declared, kept: Declared) -> None:
         """Sets what updates may change, and what is kept; other weights stay as they are."""

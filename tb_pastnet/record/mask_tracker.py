@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.mask_input import by_channel
 from tb_pastnet.core.verified import ComparedLineage, RecordedWeight, Verified, verified
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.format.fitting import MOST_MASKED
@@ -231,7 +234,7 @@ class MaskTracker:
             if masks is not None:
                 updates += self._follow(weight, span, *masks)
         sink.masks(step, updates)
-        self._handed_masks.update({(m.variable, m.mask): m.packed.tobytes() for m in updates})
+        self._handed_masks.update({(m.variable, m.mask): _digest(m.packed) for m in updates})
         self._version = version
 
     def shares(self) -> tuple[Floats, Floats]:
@@ -257,8 +260,10 @@ class MaskTracker:
         return True
 
     def _follow(self, weight: Weight, span: slice, kept: Mask, trainable: Mask) -> list[MaskUpdate]:
-        self._kept[span] = _share(weight.axis.split(kept))
-        self._free[span] = _share(weight.axis.split(kept & trainable))
+        self._kept[span] = _share(kept, weight.axis)
+        # What isn't an array of its own lets all through, or nothing.
+        free = trainable if not any(kept.strides) and kept.flat[0] else kept & trainable
+        self._free[span] = _share(free, weight.axis)
         self.accounts[-1].prune(weight.name, kept.size - int(kept.sum()))
         updates: list[MaskUpdate] = []
         if kept.size > MOST_MASKED:
@@ -273,16 +278,24 @@ class MaskTracker:
             # Masks that never held anything aren't mentioned.
             if handed is None and passing == mask.size:
                 continue
-            if handed != packed.tobytes():
+            if handed != _digest(packed):
                 updates.append(MaskUpdate(weight.name, word, packed, mask.size, passing))
         return updates
 
 
-def _share(mask: Mask) -> Floats:
-    """Share of each row; 1 only if it is exactly that."""
-    share = mask.mean(axis=1)
+def _share(mask: Mask, axis: ChannelAxis) -> Floats:
+    """Share of each channel; 1 only if it is exactly that."""
+    flags = by_channel(mask, axis)
+    if flags is not None:
+        return flags.astype(np.float32)
+    share = axis.split(mask).mean(axis=1)
     result: Floats = np.where(share < 1, np.minimum(share, _BELOW_ONE), share).astype(np.float32)
     return result
+
+
+def _digest(packed: npt.NDArray[np.uint8]) -> bytes:
+    """Of a mask's bits, which may be many."""
+    return hashlib.blake2b(packed.data, digest_size=16).digest()
 
 
 def _duration(violation: Violation) -> int:

@@ -7,8 +7,8 @@ Until it has some, how far it moved is unknown: NaN, not 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,14 @@ from tb_pastnet.core.statistics import (
     VALUE_ROWS,
     channel_statistics,
 )
+from tb_pastnet.record.masks.mask_table import MaskTable, held_channels
 from tb_pastnet.record.weight import Array, Look, Weight
 
 MOST_COPIED = 64 << 20
 """Bytes of held weights, in all, up to which copies of them cost less than fingerprints."""
+
+_MOSTLY = 0.9
+"""A weight is at rest if so many of its channels are held: others cost more than in a kernel."""
 
 _AT_ONCE = 1 << 16
 """Elements whose norms are computed at once: they stay in the processor's cache."""
@@ -41,9 +45,34 @@ Channels = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 
 
-def is_held(weight: Weight) -> bool:
-    """Whether the framework's own flags let no update change a weight."""
-    return not weight.trainable()
+class HeldChannels:
+    """Which channels of weights no update is meant to change: by flags of the framework, or masks.
+
+    Args:
+        masks: those that hold weights or are declared; None: flags alone count.
+    """
+
+    def __init__(self, masks: MaskTable | None = None) -> None:
+        self._masks = masks
+        self._known: dict[str, Flags] = {}
+        self._version: Any = None
+
+    def of(self, weight: Weight) -> Flags:
+        """The channels of a weight, (channels,); those that are held in part don't count."""
+        if not weight.trainable():
+            return np.ones(weight.axis.channels, bool)
+        version = None if self._masks is None else self._masks.version
+        if version != self._version:
+            self._version = version
+            self._known.clear()
+        if weight.name not in self._known:
+            self._known[weight.name] = self._by_masks(weight)
+        return self._known[weight.name]
+
+    def _by_masks(self, weight: Weight) -> Flags:
+        own = None if self._masks is None else self._masks.storage_of(weight.variable)
+        held = None if own is None else held_channels(own, weight.axis)
+        return np.zeros(weight.axis.channels, bool) if held is None else held
 
 
 class _Norms(NamedTuple):
@@ -64,29 +93,30 @@ class Resting:
     """
 
     def __init__(
-        self, weights: Sequence[Weight], numbers: Sequence[int], held: Callable[[Weight], bool]
+        self, weights: Sequence[Weight], numbers: Sequence[int], held: HeldChannels
     ) -> None:
         self.weights, self.numbers = weights, numbers
-        self.loose: list[Flags] = [np.zeros(each.axis.channels, bool) for each in weights]
+        self.loose: list[Flags] = [~held.of(weight) for weight in weights]
         self.looks: dict[str, Look] = {}
         self._held = held
         self._norms: list[_Norms | None] = [None] * len(weights)
 
     @classmethod
     def among(
-        cls, weights: Sequence[Weight], held: Callable[[Weight], bool], *, always: bool = False
+        cls, weights: Sequence[Weight], held: HeldChannels, *, always: bool = False
     ) -> Resting | None:
         """Those of some weights for which copies cost more than fingerprints; None: no such ones.
 
         Args:
             weights: all of a network.
-            held: whether no update is meant to change any of a weight.
+            held: which of their channels are held.
             always: also if copies take little memory.
         """
         numbers = [
             number
             for number, weight in enumerate(weights)
-            if weight.plain and not (weight.statistic or weight.text.follows) and held(weight)
+            if weight.plain and not (weight.statistic or weight.text.follows)
+            if held.of(weight).mean() >= _MOSTLY
         ]
         own = [weights[number] for number in numbers]
         large = sum(weight.nbytes for weight in own) > MOST_COPIED
@@ -100,9 +130,8 @@ class Resting:
 
     def update(self) -> None:
         """Looks for weights that updates may change from now on."""
-        for weight, loose in zip(self.weights, self.loose, strict=True):
-            if not self._held(weight):
-                loose[:] = True
+        for number, weight in enumerate(self.weights):
+            self.loose[number] |= ~self._held.of(weight)
 
     def norms(self, number: int, look: Look) -> Floats:
         """Norms and numbers of values that aren't finite, (2, channels)."""
@@ -170,10 +199,10 @@ class RestingCopies:
         return [self._values(number) for number in range(self.weights)]
 
     def sketches(self, members: Sequence[int]) -> Floats:
-        """See `NetworkCopies`: what hasn't moved since the beginning goes nowhere, and has none."""
+        """See `NetworkCopies`: weights of which channels are at rest have none."""
         rows = np.full((len(members), BUCKETS), np.nan)
         for row, number in enumerate(members):
-            if self._own.loose[number].any():
+            if self._own.loose[number].all():
                 rows[row] = sketch(self._own.weights[number].effective())
         return rows
 

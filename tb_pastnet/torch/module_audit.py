@@ -18,11 +18,10 @@ import torch
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.causes import DECLARED, ENFORCED, Array, Facts
-from tb_pastnet.record.audit.comparison import Comparison, Ints
+from tb_pastnet.record.audit.comparison import SAMPLE, Comparison, Ints
 from tb_pastnet.record.audit.freeze_audit import Held
 from tb_pastnet.record.audit.held_array import HeldArray
 from tb_pastnet.record.audit.optimizer_facts import (
-    SAMPLE,
     OptimizerCauses,
     OptimizerFacts,
     TrainingFacts,

@@ -19,15 +19,14 @@ from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
-from tb_pastnet.record.masks.mask_table import holds_all
 from tb_pastnet.record.options import PRINTS, Options
 from tb_pastnet.record.overhead_timer import RECORDS, metered
 from tb_pastnet.record.recording import Recording
-from tb_pastnet.record.resting import Resting
+from tb_pastnet.record.resting import HeldChannels, Resting
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
-from tb_pastnet.record.weight import Weight, names_of
+from tb_pastnet.record.weight import names_of
 from tb_pastnet.torch.between_calls import BetweenCalls
 from tb_pastnet.torch.masks.given import origin_of
 from tb_pastnet.torch.masks.torch_masks import Masks
@@ -181,12 +180,13 @@ class Recorder(Recording):
             start = spread.agree(every, past, initial_step, audit)
         else:
             self._declare(trainable, kept)
-            resting = Resting.among(recorded.weights, self._is_held, always=audit == PRINTS)
+            held = AuditedMasks(recorded.weights, declared)
+            channels = HeldChannels(held)
+            resting = Resting.among(recorded.weights, channels, always=audit == PRINTS)
             source = TorchSource(recorded, self._steps, schedule, resting)
             if audit and source.writes:
                 observed = self._steps, failures, audit, source.looks
                 self._flags = ModuleAudit(recorded.weights, *observed)
-                held = AuditedMasks(recorded.weights, declared)
                 audited = Audit(self._flags, lambda: held)
             start = recorded.origin(source.looks) if source.writes else ""
         self._note_untrained(recorded.weights, failures)
@@ -203,11 +203,6 @@ class Recorder(Recording):
             self._between.add(self._spread.schedule, self._spread.take)
         if source.writes or self._spread is not None:
             self._steps.expect(schedule.overdue, self._see_overdue)
-
-    def _is_held(self, weight: Weight) -> bool:
-        """Whether no update is meant to change any of a weight."""
-        masks = self._declared.storage_of(weight.variable)
-        return not weight.trainable() or (masks is not None and holds_all(masks))
 
     def _note_untrained(self, weights: Iterable[TorchWeight], failures: Failures) -> None:
         if names := self._steps.left_out(weights):

@@ -18,6 +18,7 @@ PARTS = (
     "lineages",
     "endings",
     "masks",
+    "fingerprints",
     "verified",
     "expected",
     "follows",

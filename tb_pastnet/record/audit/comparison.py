@@ -16,6 +16,11 @@ Ints = npt.NDArray[np.int64]
 UNKNOWN = -1
 """The number of held elements that differ, where only fingerprints show that some do."""
 
+SAMPLE = 256
+"""Elements of a weight that are sampled to find a cause."""
+
+_LOOKED_AT = 1 << 16
+
 _BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 # Odd: if one element changes, the fingerprint always changes.
 _STRIDE = np.int64(0x5851F42D4C957F2E)
@@ -100,3 +105,15 @@ def _bits(values: Array) -> npt.NDArray[np.integer]:
             values = values.astype(np.float64)
     bits: npt.NDArray[np.integer] = values.view(_BITS[values.dtype.itemsize])
     return bits
+
+
+def sampled(held: Mask) -> Ints:
+    """Positions of some held elements, from all over the flattened variable."""
+    flat = held.reshape(-1)
+    # An odd stride doesn't stay in one column of a table of even width.
+    stride = max(1, len(flat) // _LOOKED_AT) | 1
+    positions = np.flatnonzero(flat[::stride]) * stride
+    if not len(positions):
+        positions = np.flatnonzero(flat)
+    chosen = np.linspace(0, len(positions) - 1, min(SAMPLE, len(positions)))
+    return np.asarray(positions[chosen.astype(np.int64)], np.int64)

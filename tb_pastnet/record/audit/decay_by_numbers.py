@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tb_pastnet.record.audit.causes import DECLARED, FLAG, Array, Facts
-from tb_pastnet.record.audit.comparison import Ints
+from tb_pastnet.record.audit.comparison import SAMPLE, Ints
 from tb_pastnet.record.audit.freeze_audit import CauseFinder
 from tb_pastnet.record.audit.held_array import HeldArray
-from tb_pastnet.record.audit.optimizer_facts import SAMPLE
 
 _ENOUGH = 4
 """With this many elements, shrinking by one factor is no chance: 3 of 10⁵ random moves do so."""

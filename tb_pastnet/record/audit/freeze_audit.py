@@ -20,7 +20,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.limits import MAX_VIOLATIONS
 from tb_pastnet.record.audit.causes import Array, Facts, cause_of
 from tb_pastnet.record.audit.compared_account import ComparedAccount
-from tb_pastnet.record.audit.comparison import UNKNOWN, Channels, Comparison, Ints
+from tb_pastnet.record.audit.comparison import UNKNOWN, Channels, Comparison, Ints, sampled
 from tb_pastnet.record.masks.mask_table import MaskTable, version_of
 
 
@@ -146,6 +146,10 @@ class Held(Protocol):
     def worst(self, channels: Ints, count: int) -> Ints:
         """Positions of elements that moved farthest, a share of each channel, at most `count`."""
         return self.compared().worst(self.axis, channels, count)
+
+    def sample(self) -> Ints:
+        """Positions of some held elements, from all over the weight."""
+        return sampled(self.flags())
 
     def values_at(self, positions: Ints) -> tuple[Array, Array]:
         """Expected and current values of some of its elements."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tb_pastnet.core.mask_input import Mask, spread
+from tb_pastnet.core.mask_input import spread
 from tb_pastnet.record.audit.causes import (
     DECLARED,
     ENFORCED,
@@ -19,13 +19,9 @@ from tb_pastnet.record.audit.causes import (
     Array,
     Facts,
 )
-from tb_pastnet.record.audit.comparison import Ints
+from tb_pastnet.record.audit.comparison import SAMPLE, Ints
 from tb_pastnet.record.audit.freeze_audit import CauseFinder, Held
 
-SAMPLE = 256
-"""Elements of a variable that are sampled to find a cause."""
-
-_LOOKED_AT = 1 << 16
 _POINTS = 64
 _FORGOTTEN = 1e-4
 
@@ -181,7 +177,7 @@ class OptimizerCauses(CauseFinder):
             begun = now[id(optimizer)]
             # Slots matter if the optimizer keeps updating weights that are only declared as held.
             if self.held_by(each) == DECLARED:
-                positions = sampled(each.flags())
+                positions = each.sample()
                 begun = begun._replace(positions=positions, slots=facts.slots(each, positions))
             self._begun[each.name] = begun
 
@@ -340,15 +336,3 @@ def _faded(
         name: (begun.slots.get(name, unknown)[chosen], slot[chosen])
         for name, slot in current.items()
     }
-
-
-def sampled(held: Mask) -> Ints:
-    """Positions of some held elements, from all over the flattened variable."""
-    flat = held.reshape(-1)
-    # An odd stride doesn't stay in one column of a table of even width.
-    stride = max(1, len(flat) // _LOOKED_AT) | 1
-    positions = np.flatnonzero(flat[::stride]) * stride
-    if not len(positions):
-        positions = np.flatnonzero(flat)
-    chosen = np.linspace(0, len(positions) - 1, min(SAMPLE, len(positions)))
-    return np.asarray(positions[chosen.astype(np.int64)], np.int64)

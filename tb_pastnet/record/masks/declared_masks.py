@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_pastnet.core.mask_input import Mask, as_mask
+from tb_pastnet.core.mask_input import Mask, as_mask, slim
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.mask_table import MaskRegistry, MaskTable
 from tb_pastnet.record.weight import Weight
@@ -20,6 +20,7 @@ class DeclaredMasks:
 
     def __init__(self, weight: Weight) -> None:
         self.variable = weight.variable
+        self._axis = weight.axis
         self.generation = 0
         every: Mask = np.broadcast_to(np.True_, weight.shape)
         self._kept = self._trainable = every
@@ -30,13 +31,7 @@ class DeclaredMasks:
 
     def write(self, kept: Mask, trainable: Mask) -> None:
         """Sets both."""
-        self._kept, self._trainable = _slim(kept), _slim(trainable)
-
-
-def _slim(mask: Mask) -> Mask:
-    """A mask of which all elements are alike as one byte, spread over its shape."""
-    alike = mask.size and any(mask.strides) and (mask.all() or not mask.any())
-    return np.broadcast_to(mask.flat[0], mask.shape) if alike else mask
+        self._kept, self._trainable = slim(kept, self._axis), slim(trainable, self._axis)
 
 
 def declared_table(weights: Sequence[Weight]) -> MaskTable:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tb_pastnet.core.mask_input import Mask
+from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.mask_input import Mask, by_channel
 from tb_pastnet.core.names import LogName, Names
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.packed import Bounds, misfit
@@ -176,7 +177,8 @@ class MaskTable:
         """Kept and trainable of a weight, bool arrays; all ones if it has no masks."""
         weight = self.weights[name]
         masks = masks_of(weight, self)
-        return masks or (np.ones(weight.shape, bool), np.ones(weight.shape, bool))
+        every: Mask = np.broadcast_to(np.True_, weight.shape)
+        return masks or (every, every)
 
     def write(self, name: str, kept: Mask, trainable: Mask) -> None:
         """Sets the masks of a weight."""
@@ -249,9 +251,13 @@ def masks_of(weight: Weight, table: MaskTable | None) -> tuple[Mask, Mask] | Non
     return None if storage is None else storage.read()
 
 
-def holds_all(masks: MaskStorage) -> bool:
-    """Whether masks are known to let no update change any element: at once, by one byte of each."""
-    return any(mask.size and not (any(mask.strides) or mask.flat[0]) for mask in masks.read())
+def held_channels(masks: MaskStorage, axis: ChannelAxis) -> Mask | None:
+    """Which channels are held whole, (channels,); None if any is pruned, or held in part."""
+    kept, trainable = masks.read()
+    if not kept[(slice(1),) * kept.ndim if not any(kept.strides) else ...].all():
+        return None
+    through = by_channel(trainable, axis)
+    return None if through is None else ~through
 
 
 def version_of(table: MaskTable | None, own_masks: Sequence[OwnMasks]) -> tuple[int, ...]:

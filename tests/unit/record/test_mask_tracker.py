@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from tb_pastnet import Masks, PastNetCallback, Recorder
+from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.layers.masked import MaskedDense
@@ -248,6 +249,6 @@ def test_a_failing_audit_costs_no_record(tmp_path, monkeypatch, caplog):
 def test_a_share_of_one_means_all():
     through = np.ones((2, 1 << 25), bool)
     through[0, 7] = False
-    share = _share(through)
+    share = _share(through, explicit_axis(0, through.shape, "a"))
     assert share.dtype == np.float32
     assert share[0] < 1 == share[1]

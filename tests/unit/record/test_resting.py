@@ -14,7 +14,7 @@ from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.core.statistics import MOVED, VALUE_ROWS, channel_statistics
 from tb_pastnet.record import resting
 from tb_pastnet.record.array_recorder import ArrayWeight, RatedSource
-from tb_pastnet.record.resting import Resting
+from tb_pastnet.record.resting import HeldChannels, Resting
 from tb_pastnet.record.weight import Network
 
 AXES: dict[Any, tuple[int, ...]] = {
@@ -33,7 +33,9 @@ def source_of(arrays: dict[str, np.ndarray], axes: dict[str, Any], held: Any) ->
         )
         for name, array in arrays.items()
     ]
-    at_rest = Resting.among(weights, lambda weight: held[weight.name], always=True)
+    for weight in weights:
+        weight.declared_trainable = not held[weight.name]
+    at_rest = Resting.among(weights, HeldChannels(), always=True)
     return RatedSource(Network.of(weights), 0.1, resting=at_rest)
 
 
@@ -54,7 +56,7 @@ def test_each_number_is_numpys_or_unknown(dtype: str, data: st.DataObject) -> No
         flat[leaks] = data.draw(st.sampled_from([-1.0, np.nan, np.inf, 1e-30]))
         arrays["b/w"][0] += 1
         replace, thaws = data.draw(st.booleans()), data.draw(st.booleans())
-        held["a/w"] = held["a/w"] and not thaws
+        source.network.weights[0].declared_trainable |= thaws
         result = source.compare(0, replace=replace)
         begin = 0
         for weight in source.network.weights:
@@ -86,5 +88,5 @@ def test_little_memory_is_copied_and_much_is_not(monkeypatch: pytest.MonkeyPatch
     weights = source_of(arrays, axes, held).network.weights
     for most, found in ((2 * 64 * 64 * 4, None), (2 * 64 * 64 * 4 - 1, [0, 1])):
         monkeypatch.setattr(resting, "MOST_COPIED", most)
-        at_rest = Resting.among(weights, lambda weight: held[weight.name])
+        at_rest = Resting.among(weights, HeldChannels())
         assert (None if at_rest is None else at_rest.numbers) == found

@@ -11,12 +11,12 @@ import pytest
 
 from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.record.audit.causes import DECLARED, ENFORCED, FLAG, MOST_UPDATES
+from tb_pastnet.record.audit.comparison import sampled
 from tb_pastnet.record.audit.optimizer_facts import (
     SAMPLE,
     Applied,
     Average,
     OptimizerCauses,
-    sampled,
 )
 
 SHAPE = (6, 4)
@@ -39,6 +39,9 @@ class Weight:
         held = np.zeros(SHAPE, bool)
         held[:, 1:3] = True
         return held
+
+    def sample(self):
+        return sampled(self.flags())
 
     def worst(self, channels, count):
         return np.flatnonzero(np.isin(np.arange(24) % 4, channels))[:count]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conformance.figures import statistics
-from tests.conformance.test_masks import KERNEL, kernels, leak, masked, train
+from tests.conformance.test_masks import KERNEL, columns, kernels, leak, masked, train
 
 SIZES = (1, 7, 9, 64, 65, 129, 4097)
 
@@ -81,6 +81,26 @@ def test_a_weight_that_trains_again_gets_past_values(begin: Any) -> None:
     assert np.isnan(delta[3]).all() or np.allclose(delta[3], moved[3], rtol=0.03)
     np.testing.assert_allclose(delta[4:], moved[4:], rtol=0.03)
     assert run.violations == ()
+
+
+def test_a_few_channels_train_beside_fingerprints(begin: Any) -> None:
+    free = columns(65, lambda at: (at == 3) | (at == 64))
+    room = begin(kernels(65), trainable={"d65/kernel": free}, audit="fingerprints")
+    at = [room.values()["d65/kernel"]]
+    for step in range(1, 9):
+        if step == 5:
+            flip(room, "d65/kernel", [0, 33])
+        train(room, [step], {"d65/kernel": free})
+        at.append(room.values()["d65/kernel"])
+    run = room.run()
+    shown = run.variables["d65/kernel"].delta_norm
+    moved = np.array([np.linalg.norm(now - before, axis=0) for before, now in pairwise(at)])
+    unknown = np.isnan(shown)
+    assert np.argwhere(unknown).tolist() == [[4, 0], [4, 33]]
+    np.testing.assert_allclose(shown[~unknown], moved[~unknown], rtol=0.03)
+    assert {(each.channel, each.first_step) for each in run.violations} == {(0, 5), (33, 5)}
+    assert run.verified.values == 63 * 3
+    assert run.verified.by == "64-bit fingerprint"
 
 
 def test_masks_of_a_part_are_compared_by_value(begin: Any) -> None:
