@@ -52,8 +52,8 @@ class PlaceMasks:
         self.spread, self._id = False, 0
         # Grows with each write in place that torch sees, which isn't one through `.data`.
         self._version = -1
-        # The gradient that was set to zero last, as an object and a state of it.
-        self._zeroed = 0, -1
+        # The gradient that was set to zero since the last step, and a state of it.
+        self._zeroed: tuple[weakref.ref[Any] | None, int] = None, -1
 
     @property
     def owner(self) -> nn.Module | None:
@@ -139,20 +139,23 @@ class PlaceMasks:
         """Whether it has no hook yet: its tensor needed no gradient, or was just unpickled."""
         return self._handle is None and (not self._id or self.elements is not None)
 
+    @torch.no_grad()
     def mask_gradient(self, tensor: Any) -> None:
         """Sets the gradient of a tensor to zero where it is held, before anything else reads it."""
         gradient = tensor.grad
         if gradient is None or self.elements is None:
             return
-        if self._zeroed == (id(gradient), gradient._version):
-            return
-        with torch.no_grad():
-            local = local_of(gradient)
-            if local.shape == self.elements.held.shape:
-                zeroed = self.elements.zero(local)
-                if zeroed is not local:
-                    tensor.grad = zeroed
-        self._zeroed = id(tensor.grad), tensor.grad._version
+        local = local_of(gradient)
+        if local.shape == self.elements.held.shape:
+            zeroed = self.elements.zero(local)
+            if zeroed is not local:
+                tensor.grad = gradient = local = zeroed
+            self._zeroed = weakref.ref(gradient), local._version
+
+    def _is_zeroed(self, gradient: Any) -> bool:
+        reference, version = self._zeroed
+        same = reference is not None and reference() is gradient
+        return same and local_of(gradient)._version == version
 
     def before_step(self, tensor: Any) -> int:
         """Before an optimizer's step: values that something else wrote stay, gradients are zero.
@@ -165,8 +168,9 @@ class PlaceMasks:
         local = tensor if not self.spread else local_of(tensor.detach())
         same = self._version == local._version and self.elements.fits(local)
         changed = 0 if same else self.accept(tensor)
-        if tensor.grad is not None:
+        if tensor.grad is not None and not self._is_zeroed(tensor.grad):
             self.mask_gradient(tensor)
+        self._zeroed = None, -1
         return changed
 
     def restore(self, tensor: Any) -> None:

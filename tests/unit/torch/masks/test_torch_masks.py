@@ -521,3 +521,18 @@ def test_what_a_parametrization_computes_is_refused_and_its_parts_are_not():
     before = module[0].parametrizations.weight.original1.detach().clone()
     train(module, adam(module))
     assert torch.equal(module[0].parametrizations.weight.original1, before)
+
+
+def test_gradients_that_no_hook_sees_are_masked_before_the_step():
+    module, _ = masked()
+    before = weights_of(module)
+    optimizer = torch.optim.SGD(module.parameters(), 0.1, momentum=0.9)
+    for _ in range(3):
+        loss = module(X).square().mean()
+        gradients = torch.autograd.grad(loss, list(module.parameters()))
+        for parameter, gradient in zip(module.parameters(), gradients, strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+    assert holds(module, before)
+    momentum = optimizer.state[module[0].weight]["momentum_buffer"]
+    assert not momentum[~torch.from_numpy(KEPT & FREE)].any()
