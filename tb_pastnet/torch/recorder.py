@@ -179,12 +179,11 @@ class Recorder(Recording):
             self._declare(trainable, kept)
             if audit and source.writes:
                 self._flags = ModuleAudit(recorded.weights, self._steps, failures)
-                held = AuditedMasks(recorded.weights, declared)
-                audited = Audit(self._flags, lambda: held)
+                audited = Audit(self._flags, AuditedMasks(recorded.weights, declared).now)
             start = recorded.origin() if source.writes else ""
         self._note_untrained(recorded.weights, failures)
-        masked = PrunedMasks(recorded.weights, declared)
         start = origin_of(model, masks, recorded.weights) or start
+        masked = PrunedMasks(recorded.weights, declared)
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options)
         self._steps.timer = schedule.timer
