@@ -98,6 +98,8 @@ class HeldPlaces(MaskRegistry):
         # Those that have made a step since all places were looked at.
         self._stepped: set[int] = set()
         self._handles: list[Any] = []
+        # An optimizer in its step, by id, and what it trains.
+        self._current: tuple[int, list[tuple[PlaceMasks, Any]]] = 0, []
 
     def of(self, variable: Any) -> PlaceMasks | None:
         """See `MaskRegistry`: by a `ModuleTensor`, or by a tensor."""
@@ -166,17 +168,21 @@ class HeldPlaces(MaskRegistry):
                 "Could not hold weights in a CUDA graph: expected a step that calls its hooks, got "
                 "one that is captured and replayed without them. Step outside the graph."
             )
-        for place, tensor in self._pairs(optimizer):
-            changed = place.before_step(tensor)
-            if changed:
-                self.news.written[place.name] = changed
+        pairs = self._pairs(optimizer)
+        self._current = id(optimizer), pairs
+        with torch.no_grad():
+            for place, tensor in pairs:
+                changed = place.before_step(tensor)
+                if changed:
+                    self.news.written[place.name] = changed
         if self.news.any:
             self.news.log()
 
     def after_step(self, optimizer: Optimizer) -> None:
         """Puts held values back."""
+        (key, pairs), self._current = self._current, (0, [])
         with torch.no_grad():
-            for place, tensor in self._pairs(optimizer):
+            for place, tensor in pairs if key == id(optimizer) else self._pairs(optimizer):
                 place.restore(tensor)
             for follow in list(self.followers):
                 follow()

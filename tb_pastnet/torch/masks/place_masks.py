@@ -105,8 +105,8 @@ class PlaceMasks:
                     former.restore(now)
                 values = now.masked_fill_(~kept, 0)[held]
             self.elements = HeldElements(held, values)
-            self.restore(tensor)
         self.hang(tensor)
+        self.restore(tensor)
 
     def hang(self, tensor: Any) -> None:
         """Has gradients of a tensor masked as soon as they are complete."""
@@ -139,15 +139,14 @@ class PlaceMasks:
         """Whether it has no hook yet: its tensor needed no gradient, or was just unpickled."""
         return self._handle is None and (not self._id or self.elements is not None)
 
-    @torch.no_grad()
     def mask_gradient(self, tensor: Any) -> None:
         """Sets the gradient of a tensor to zero where it is held, before anything else reads it."""
-        gradient = tensor.grad
-        if gradient is None or self.elements is None:
+        gradient, elements = tensor.grad, self.elements
+        if gradient is None or elements is None:
             return
-        local = local_of(gradient)
-        if local.shape == self.elements.held.shape:
-            zeroed = self.elements.zero(local)
+        local = local_of(gradient) if self.spread else gradient
+        if local.shape == elements.held.shape:
+            zeroed = elements.zero(local)
             if zeroed is not local:
                 tensor.grad = gradient = local = zeroed
             self._zeroed = weakref.ref(gradient), local._version
@@ -174,9 +173,9 @@ class PlaceMasks:
         return changed
 
     def restore(self, tensor: Any) -> None:
-        """Puts held values back into a tensor, the one of this place."""
+        """Puts held values back into a tensor, the one of this place; without a graph."""
         if self.elements is not None:
-            local = local_of(tensor.detach())
+            local = local_of(tensor.detach()) if self.spread else tensor
             self.elements.restore(local)
             self._version = local._version
 
