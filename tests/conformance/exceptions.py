@@ -11,7 +11,7 @@ OTHER_BACKENDS = FIT[1:]
 ONE_RATE = "its Recorder takes one learning rate"
 COUNTED = "the callback counts the steps of `fit`"
 BY_FIT = "`fit` makes one update in a step, by the compiled optimizer"
-NO_MASKS = "masks of single weights need Keras on TensorFlow; `layer.trainable` is watched"
+NO_MASKS = "masks of single weights of Keras need TensorFlow; `layer.trainable` is watched"
 PASSED = "each call passes the weights: `close` has none"
 RESTARTS = "its Recorder begins by `restart(step)`, when the variables have values"
 

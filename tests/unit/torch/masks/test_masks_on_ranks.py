@@ -101,6 +101,12 @@ def train(ours):
         masks.prune_smallest(0.6)
         assert abs(masks.sparsity() - 0.6) < 0.02
         assert masks.zeros() == masks.sparsity()
+        for refused in (masks.audit, masks.snapshot):
+            try:
+                refused()
+            except pastnet.errors.InvalidArgument:
+                continue
+            raise AssertionError(refused)
         again = pastnet.torch.Masks(network)
         assert again.sparsity() == masks.sparsity()
     return whole.detach().clone(), before

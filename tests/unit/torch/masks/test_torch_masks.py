@@ -4,6 +4,7 @@ import copy
 import gc
 import io
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -375,6 +376,22 @@ def test_an_average_holds_the_same_values():
     copy.deepcopy(averaged)(X)
     with pytest.raises(InvalidArgument):
         masks.follow(torch.nn.Linear(2, 2))
+
+
+def test_hooks_are_those_that_the_docs_list():
+    listed = Path("docs/how_to/torch_masks.md").read_text("utf-8")
+    plain, (module, _) = network(), masked()
+    for own, other in zip(module.modules(), plain.modules(), strict=True):
+        for name, hooks in vars(own).items():
+            if "hooks" in name and len(hooks) != len(getattr(other, name)):
+                assert len(hooks) == 1
+                kind = name.removeprefix("_").removesuffix("_hooks")
+                assert f"register_{kind}" in listed
+        assert vars(own).keys() == vars(other).keys()
+    for parameter in module.parameters():
+        held = parameter is module[0].weight
+        assert len(parameter._post_accumulate_grad_hooks or ()) == held
+        assert vars(parameter) == {}
 
 
 def test_closing_ends_masks_and_leaves_no_hook():
