@@ -31,8 +31,6 @@ class News:
     without: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
 
-    logged: set[str] = field(default_factory=set)
-
     @property
     def any(self) -> bool:
         """Whether something is to be logged."""
@@ -41,12 +39,7 @@ class News:
     def log(self) -> None:
         """Logs what happened since the last call."""
         for how, counts in (("loaded", self.loaded), ("written", self.written)):
-            # Something may write at each step.
-            logged = self.logged if counts is self.written else set()
-            changed = {
-                name: count for name, count in counts.items() if count and name not in logged
-            }
-            logged.update(changed)
+            changed = {name: count for name, count in counts.items() if count}
             if changed:
                 LOGGER.warning(
                     "Held values of %s were %s: %s differ. Frozen ones are held as they are now, "
@@ -173,7 +166,8 @@ class HeldPlaces(MaskRegistry):
         with torch.no_grad():
             for place, tensor in pairs:
                 changed = place.before_step(tensor)
-                if changed:
+                if changed and not place.noted:
+                    place.noted = True  # something may write at each step
                     self.news.written[place.name] = changed
         if self.news.any:
             self.news.log()

@@ -20,6 +20,9 @@ import tb_pastnet as pastnet
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=f"file://{folder}/{kind}", rank=rank, world_size=ranks)
 mesh = dist.device_mesh.init_device_mesh("cpu", (ranks,))
+if kind == "rows":
+    from tb_pastnet.torch.masks import held_elements
+    held_elements.PACKED_FROM = 1
 drawn = torch.rand(17, 10, generator=torch.Generator().manual_seed(5))
 kept, free = drawn > 0.3, drawn > 0.6
 logged = []

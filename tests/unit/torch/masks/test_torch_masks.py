@@ -19,6 +19,7 @@ from torch.optim.optimizer import (  # noqa: E402
 
 import tb_pastnet as pastnet  # noqa: E402
 from tb_pastnet.errors import InvalidArgument, UnknownName  # noqa: E402
+from tb_pastnet.torch.masks import held_elements  # noqa: E402
 
 X = torch.randn(16, 9, generator=torch.Generator().manual_seed(3))
 KEPT = np.random.default_rng(1).random((17, 9)) > 0.3
@@ -61,6 +62,14 @@ def holds(module, before, *, kept=KEPT, free=FREE):
 
 def weights_of(module):
     return module[0].weight.detach().clone()
+
+
+@pytest.fixture(autouse=True, params=["bytes", "bits"])
+def ways_of_holding(request, monkeypatch):
+    """Masks of one byte an element, and those of bits that large tensors have."""
+    if request.param == "bits":
+        pytest.importorskip("numba", reason="needs numba")
+        monkeypatch.setattr(held_elements, "PACKED_FROM", 1)
 
 
 @pytest.fixture(autouse=True)
