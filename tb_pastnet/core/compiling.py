@@ -8,6 +8,8 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 LARGEST = np.finfo(np.float32).max
 _ZERO = np.float32(0)
@@ -36,6 +38,16 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             return fast(*arguments)
 
     return call
+
+
+@intrinsic
+def pointer_to(_context: Any, address: Any, past: Any) -> Any:  # pragma: no cover  compiled
+    """The pointer of an address to words as in an array."""
+
+    def cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(past.dtype)(address, past), cast
 
 
 @numba.njit(inline="always")

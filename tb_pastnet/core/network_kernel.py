@@ -14,9 +14,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
-from tb_pastnet.core.compiling import LARGEST, compared, compiled
+from tb_pastnet.core.compiling import LARGEST, compared, compiled, pointer_to
 from tb_pastnet.core.fingerprint import PERIOD
 from tb_pastnet.core.statistics import (
     CHANGED,
@@ -62,16 +62,6 @@ def _value_of(word: Any) -> Callable[[Any], Any]:
         return np.int32(np.float32(value).view(np.int32) | special | sign).view(np.float32)
 
     return {types.uint16: brain, types.int16: half}.get(word, plain)
-
-
-@intrinsic
-def _pointer(_context: Any, address: Any, past: Any) -> Any:  # pragma: no cover  compiled
-    """The pointer of an address to words as in an array."""
-
-    def cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(past.dtype)(address, past), cast
 
 
 @numba.njit(inline="always")
@@ -203,8 +193,8 @@ def network(
         weight, offset, begin, channel, turns, channels, inner, stride = pieces[number, :8]
         width, sums, ends, fresh, elements, position, own_place = pieces[number, 8:]
         address = addresses[weight] + offset * copy.itemsize
-        current = _pointer(address, copy)
-        past = _pointer(copy.ctypes.data + begin * copy.itemsize, copy)
+        current = pointer_to(address, copy)
+        past = pointer_to(copy.ctypes.data + begin * copy.itemsize, copy)
         length = (turns - 1) * stride + channels * inner if turns else 0
         if measures and turns and width:
             own = slice(sums, sums + width)
@@ -225,7 +215,7 @@ def network(
             )
         if measures and turns:  # while the processor's cache has these words
             own_prints = prints[own_place : own_place + channels]
-            word = _pointer(address, words)
+            word = pointer_to(address, words)
             if inner == 1:
                 _add_turns(word, turns, stride, position, table_a, table_b, own_prints)
             else:
@@ -254,7 +244,7 @@ def sketches(
     # Four sums in turn, each twice as long for the rotations: no store is loaded again at once.
     sums = np.empty((4, 2 * width))
     for number in range(addresses.size):
-        words, size = _pointer(addresses[number], copy), sizes[number]
+        words, size = pointer_to(addresses[number], copy), sizes[number]
         out[number] = 0
         for begin in range(0, size, rows * width):
             sums[:] = 0

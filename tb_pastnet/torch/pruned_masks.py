@@ -30,6 +30,10 @@ class AuditedMasks(MaskTable):
         """See `MaskTable`."""
         return HELD.version + self._of_declared.version  # read at each step
 
+    def now(self) -> MaskTable:
+        """Itself."""
+        return self
+
     def storage_of(self, variable: ModuleTensor) -> Any:
         """See `MaskTable`."""
         return _joined(HELD.of(variable), self._declared.storage_of(variable))

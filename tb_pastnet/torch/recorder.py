@@ -187,11 +187,11 @@ class Recorder(Recording):
             if audit and source.writes:
                 observed = self._steps, failures, audit, source.looks
                 self._flags = ModuleAudit(recorded.weights, *observed)
-                audited = Audit(self._flags, lambda: held)
+                audited = Audit(self._flags, held.now)
             start = recorded.origin(source.looks) if source.writes else ""
         self._note_untrained(recorded.weights, failures)
-        masked = PrunedMasks(recorded.weights, declared)
         start = origin_of(model, masks, recorded.weights) or start
+        masked = PrunedMasks(recorded.weights, declared)
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options)
         source.release()

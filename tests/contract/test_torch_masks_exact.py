@@ -6,12 +6,19 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
+from tb_pastnet.torch.masks import held_elements  # noqa: E402
 from tests.sampled import sampled  # noqa: E402
 from tests.torch_held import STEPS, Training, bits, cases  # noqa: E402
 
 
-@pytest.mark.parametrize(("name", "variant", "mode"), sampled(cases(), 13))
-def test_held_bits_stay_and_free_ones_are_those_of_the_rule(name, variant, mode):
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("name", "variant", "mode"), sampled(cases(), 19))
+def test_held_bits_stay_and_free_ones_are_those_of_the_rule(
+    name, variant, mode, packed, monkeypatch
+):
+    if packed:  # as large tensors are
+        pytest.importorskip("numba", reason="needs numba")
+        monkeypatch.setattr(held_elements, "PACKED_FROM", 1)
     ours, rule = (Training(name, variant, mode, ours) for ours in (True, False))
     for _ in range(STEPS):
         ours.step()

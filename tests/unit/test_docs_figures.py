@@ -33,6 +33,7 @@ ALLOWED = {
     "0.07 %": "the precision of a share",
     "0.01 %": "how exactly the overlap by chance is computed",
     "5 %": "the tolerance of a question to both tabs",
+    "99.9 %": "the most zeros of a kernel whose zeros are kept",
     "10 %": "the same",
     "20 %": "the same",
     "1 %": "an example's budget",

@@ -28,6 +28,9 @@ SAID = {
     "docs/migrate/graph_editor.md": "",
     "docs/migrate/sync.md": "",
     "docs/how_to/masks.md": "only/kernel, channel 2: 16 of 16 held weights moved at step 8",
+    "docs/how_to/torch_masks.md": (
+        "0.5 0.5 ()\nsnapshot (25, 5)\n2 of 2 variables with masks are restored as saved.\n"
+    ),
     "docs/tutorials/lottery_tickets.md": "36.0%",
     "docs/how_to/past_networks.md": "after sync: 0.0",
     "docs/how_to/fine_tuning.md": "moved in the first part: ()",
@@ -54,6 +57,7 @@ NEEDS = {
     "docs/tutorials/jax.md": ("jax", "optax"),
     "docs/how_to/numpy.md": ("sklearn",),
     "docs/how_to/testing.md": ("torch", "jax"),
+    "docs/how_to/torch_masks.md": ("torch", "transformers"),
 }
 
 

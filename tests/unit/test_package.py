@@ -75,7 +75,7 @@ def test_the_public_surface_is_all():
         (
             ".torch",
             "transformers lightning pytorch_lightning",
-            {"Masks", "Recorder", "preflight", "summary", "watch"},
+            {"Masks", "Recorder", "ScheduledPruning", "preflight", "summary", "watch"},
         ),
     ],
 )

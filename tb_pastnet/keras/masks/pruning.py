@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from tb_pastnet.core.arguments import answered
-from tb_pastnet.core.checks import is_whole
 from tb_pastnet.core.decay import OneShot, PolynomialDecay
-from tb_pastnet.core.pruning_rules import SCOPES
-from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.keras.masks.carried import check_concerns
 from tb_pastnet.keras.masks.masks import Masks
 from tb_pastnet.keras.model.tf_variable import tf_variable
 from tb_pastnet.keras.steps import CountingCallback
+from tb_pastnet.record.masks.scheduled_pruning import ScheduledPruning
 
 
 @answered
@@ -63,14 +61,8 @@ class PruningCallback(CountingCallback):
         variables: Iterable[Any] | None = None,
     ) -> None:
         super().__init__()
-        self._check(masks, schedule, every, scope, structured)
-        # A generator would be empty the second time.
-        chosen = variables if variables is None or isinstance(variables, str) else list(variables)
+        self._pruning = ScheduledPruning(masks, schedule, every, scope, structured, variables)
         self._masks = masks
-        self._schedule = schedule
-        self._every = int(every)
-        self._how: dict[str, Any] = {"scope": scope, "structured": structured, "variables": chosen}
-        self._sparsity = 0.0
         self._counted: Any = None
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -85,8 +77,7 @@ class PruningCallback(CountingCallback):
 
     def _begin_fit(self) -> None:
         if self._count.begin(self.model, going_on=self._counted is self.model):
-            # Other weights, or older ones: their masks may lack pruned weights.
-            self._sparsity = 0.0
+            self._pruning.restart()
         self._counted = self.model
         if isinstance(self._masks, Masks):
             variables = map(tf_variable, self.model.variables)
@@ -94,30 +85,4 @@ class PruningCallback(CountingCallback):
         self._prune(self._count.step - 1)
 
     def _prune(self, start: int) -> None:
-        step = self._count.step
-        sparsity = self._schedule(step)
-        due = step // self._every > start // self._every or step >= self._schedule.end_step
-        if due and sparsity is not None and sparsity > self._sparsity:
-            self._masks.prune_smallest(sparsity, **self._how)
-            self._sparsity = sparsity
-
-    @staticmethod
-    def _check(
-        masks: object, schedule: object, every: Any, scope: object, structured: object
-    ) -> None:
-        for fits, expected, got in (
-            (callable(getattr(masks, "prune_smallest", None)), "masks=pastnet.Masks(model)", masks),
-            (
-                isinstance(schedule, PolynomialDecay | OneShot),
-                "schedule=pastnet.PolynomialDecay(…) or pastnet.OneShot(…)",
-                schedule,
-            ),
-            (is_whole(every) and every >= 1, "every= as a whole number from 1 on", every),
-            (scope in SCOPES, "scope='global' or 'layer'", scope),
-            (isinstance(structured, bool), "structured=True or False", structured),
-        ):
-            if not fits:
-                raise InvalidArgument(
-                    f"Could not make a PruningCallback: expected {expected}, got {got!r:.60}. "
-                    f"Write it so."
-                )
+        self._pruning.advance(start, self._count.step)

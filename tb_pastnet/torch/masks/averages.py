@@ -10,7 +10,6 @@ from torch import nn
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.mask_table import MaskTable
-from tb_pastnet.torch.masks.held_elements import HeldElements
 from tb_pastnet.torch.masks.held_places import HELD
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import network_of
@@ -53,9 +52,7 @@ class Follower:
                 continue
             own = local_of(self._weights[name].entry.stored.detach())
             if not elements.fits(own):
-                values = elements.values
-                values = None if values is None else values.to(own.device, own.dtype)
-                elements = HeldElements(elements.held.to(own.device), values)
+                elements = elements.for_other(own)
             elements.restore(own)
 
     def __deepcopy__(self, memo: Any) -> _Nothing:

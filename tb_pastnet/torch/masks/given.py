@@ -14,7 +14,7 @@ from tb_pastnet.torch.module_weights import TorchWeight
 
 
 def origin_of(model: nn.Module, masks: Any, weights: Iterable[TorchWeight]) -> str:
-    """The origin of the weights that masks know; "" if they know none, or there are no masks.
+    """The origin of the weights by their masks; "" without masks, or if these have none.
 
     Raises InvalidArgument if what a user gives as `masks=` isn't of these weights.
     """

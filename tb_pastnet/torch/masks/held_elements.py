@@ -1,18 +1,90 @@
-"""The held elements of one tensor: gradients become zero there, and values are put back."""
+"""The held elements of one tensor: gradients become zero there, and values are put back.
+
+Nothing here changes a free element, and nothing computes with a held one: bits are copied.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
+from tb_pastnet.core.numba_switch import numba_kernels
 from tb_pastnet.torch.saved_state import as_integers
+
+Bits = npt.NDArray[np.uint8]
+
+PACKED_FROM = 1 << 16
+"""Elements from which masks of bits are used on a CPU: the kernel has to be loaded."""
+
+_WORDS: dict[int, Any] = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+class Elements(Protocol):
+    """Which elements of a tensor are held, and at which values."""
+
+    shape: torch.Size
+
+    @property
+    def arrays(self) -> Sequence[Any]:
+        """What takes memory."""
+
+    def fits(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor has its shape, device and dtype."""
+
+    def zero(self, gradient: torch.Tensor) -> torch.Tensor:
+        """Sets a gradient to zero at held elements, even if it is NaN there; returns it."""
+
+    def restore(self, tensor: torch.Tensor) -> None:
+        """Puts the values of held elements back."""
+
+    def differing(self, tensor: torch.Tensor) -> int:
+        """How many held elements of a tensor have other bits than they are held at.
+
+        If nothing is frozen, a zero may have either sign.
+        """
+
+    def for_other(self, tensor: torch.Tensor) -> Elements:
+        """The same for a tensor of its shape, but of another device or dtype."""
+
+
+def held_elements(
+    now: torch.Tensor, kept: torch.Tensor, through: torch.Tensor, packed: tuple[Bits, Bits] | None
+) -> Elements | None:
+    """The elements that masks hold, at their current values; None if they hold none.
+
+    Args:
+        now: the tensor, or what a rank has of it.
+        kept: bool tensor of its shape, in CPU memory: False is pruned.
+        through: the same: False is held.
+        packed: the same as bits, if there are such already.
+    """
+    if bool(through.all()):
+        return None
+    kept = kept | through
+    plain = now.is_cpu and now.element_size() in _WORDS and now.is_contiguous()
+    if plain and now.numel() >= PACKED_FROM and _kernels() is not None:
+        bits = packed or (np.packbits(kept.numpy()), np.packbits(through.numpy()))
+        return PackedElements(now, bits, as_integers(now)[kept & ~through])
+    held = ~through.to(now.device)
+    values = None
+    if bool((kept & ~through).any()):
+        values = now.clone().masked_fill_(~kept.to(now.device), 0)[held]
+    return HeldElements(held, values)
+
+
+@cache
+def _kernels() -> ModuleType | None:
+    return numba_kernels("torch", "held_kernel")
 
 
 class HeldElements:
-    """Which elements of a tensor are held, one byte for each, and at which values.
-
-    Nothing here changes a free element, and nothing computes with a held one: bits are copied.
+    """Which elements of a tensor are held, one byte for each, on any device: see `Elements`.
 
     Args:
         held: bool tensor of the shape of what this rank has, on its device: True is held.
@@ -20,25 +92,25 @@ class HeldElements:
     """
 
     def __init__(self, held: torch.Tensor, values: torch.Tensor | None) -> None:
-        self.held = held
+        self.held, self.shape = held, held.shape
         self.values = values
 
     @property
-    def nbytes(self) -> int:
-        """The memory that it takes."""
-        return int(self.held.nbytes + (0 if self.values is None else self.values.nbytes))
+    def arrays(self) -> Sequence[Any]:
+        """See `Elements`."""
+        return [self.held] if self.values is None else [self.held, self.values]
 
     def fits(self, tensor: torch.Tensor) -> bool:
-        """Whether the tensor has its shape, device and dtype."""
+        """See `Elements`."""
         values = self.values
         return (
-            tensor.shape == self.held.shape
+            tensor.shape == self.shape
             and tensor.device == self.held.device
             and (values is None or values.dtype == tensor.dtype)
         )
 
     def zero(self, gradient: torch.Tensor) -> torch.Tensor:
-        """Sets a gradient to zero at held elements, even if it is NaN there; returns it."""
+        """See `Elements`."""
         if gradient.is_sparse:
             gradient = gradient.coalesce()
             gradient.values().masked_fill_(self.held[tuple(gradient.indices())], 0)
@@ -47,21 +119,93 @@ class HeldElements:
         return gradient
 
     def restore(self, tensor: torch.Tensor) -> None:
-        """Puts the values of held elements back."""
+        """See `Elements`."""
         if self.values is None:
             _words(tensor).masked_fill_(self.held, 0)
         else:
             _words(tensor).masked_scatter_(self.held, _words(self.values))
 
     def differing(self, tensor: torch.Tensor) -> int:
-        """How many held elements of a tensor have other bits than they are held at.
-
-        If nothing is frozen, a zero may have either sign.
-        """
+        """See `Elements`."""
         current = tensor[self.held]
         if self.values is None:
             return int(torch.count_nonzero(current))
         return int(torch.count_nonzero(as_integers(current) != as_integers(self.values)))
+
+    def for_other(self, tensor: torch.Tensor) -> HeldElements:
+        """See `Elements`."""
+        values = None if self.values is None else self.values.to(tensor.device, tensor.dtype)
+        return HeldElements(self.held.to(tensor.device), values)
+
+
+class PackedElements:
+    """The same in CPU memory, one bit for each and mask, read by compiled code: see `Elements`.
+
+    Args:
+        tensor: contiguous.
+        bits: both masks, as of `numpy.packbits`: 0 is pruned in the first, held in the second.
+        frozen: the bits of frozen elements, as integers.
+    """
+
+    def __init__(self, tensor: torch.Tensor, bits: tuple[Bits, Bits], frozen: Any) -> None:
+        self.shape, self._dtype, self._count = tensor.shape, tensor.dtype, tensor.numel()
+        self._kept, self._through = bits
+        word = _WORDS[tensor.element_size()]
+        # The kernel may read one more.
+        self._values = np.append(frozen.numpy().view(word), word(0))
+
+    @property
+    def arrays(self) -> Sequence[Any]:
+        """See `Elements`."""
+        return [self._kept, self._through, self._values]
+
+    def fits(self, tensor: torch.Tensor) -> bool:
+        """See `Elements`."""
+        same: bool = tensor.shape == self.shape and tensor.dtype == self._dtype
+        return same and tensor.is_cpu and tensor.is_contiguous()
+
+    def zero(self, gradient: torch.Tensor) -> torch.Tensor:
+        """See `Elements`."""
+        kernels, size = _kernels(), gradient.element_size()
+        sparse = gradient.is_sparse or not (gradient.is_cpu and gradient.is_contiguous())
+        if sparse or kernels is None or size not in _WORDS or gradient.is_neg():
+            return HeldElements(self._held().to(gradient.device), None).zero(gradient)
+        like = np.zeros(1, _WORDS[size])
+        kernels.zero(gradient.data_ptr(), like, self._count, self._through)
+        torch.autograd.graph.increment_version(gradient)
+        return gradient
+
+    def restore(self, tensor: torch.Tensor) -> None:
+        """See `Elements`."""
+        kernels: Any = _kernels()
+        bits = self._kept, self._through
+        kernels.restore(tensor.data_ptr(), self._values, self._count, *bits)
+        torch.autograd.graph.increment_version(tensor)
+
+    def differing(self, tensor: torch.Tensor) -> int:
+        """See `Elements`."""
+        return self._plain(tensor).differing(tensor)
+
+    def for_other(self, tensor: torch.Tensor) -> HeldElements:
+        """See `Elements`."""
+        return self._plain(tensor).for_other(tensor)
+
+    def _held(self) -> torch.Tensor:
+        return ~self._unpacked(self._through)
+
+    def _unpacked(self, bits: Bits) -> torch.Tensor:
+        mask = np.unpackbits(bits, count=self._count).view(bool)
+        return torch.from_numpy(mask).reshape(self.shape)
+
+    def _plain(self, tensor: torch.Tensor) -> HeldElements:
+        held = self._held()
+        if self._values.size == 1:
+            return HeldElements(held, None)
+        words = np.zeros(self._count, self._values.dtype)
+        frozen = (held & self._unpacked(self._kept)).numpy().reshape(-1)
+        words[frozen] = self._values[:-1]
+        own = torch.from_numpy(words).view(self._dtype).reshape(self.shape)
+        return HeldElements(held, own[held])
 
 
 def _words(tensor: torch.Tensor) -> Any:

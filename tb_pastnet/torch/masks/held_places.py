@@ -31,8 +31,6 @@ class News:
     without: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
 
-    logged: set[str] = field(default_factory=set)
-
     @property
     def any(self) -> bool:
         """Whether something is to be logged."""
@@ -41,12 +39,7 @@ class News:
     def log(self) -> None:
         """Logs what happened since the last call."""
         for how, counts in (("loaded", self.loaded), ("written", self.written)):
-            # Something may write at each step.
-            logged = self.logged if counts is self.written else set()
-            changed = {
-                name: count for name, count in counts.items() if count and name not in logged
-            }
-            logged.update(changed)
+            changed = {name: count for name, count in counts.items() if count}
             if changed:
                 LOGGER.warning(
                     "Held values of %s were %s: %s differ. Frozen ones are held as they are now, "
@@ -98,6 +91,8 @@ class HeldPlaces(MaskRegistry):
         # Those that have made a step since all places were looked at.
         self._stepped: set[int] = set()
         self._handles: list[Any] = []
+        # An optimizer in its step, by id, and what it trains.
+        self._current: tuple[int, list[tuple[PlaceMasks, Any]]] = 0, []
 
     def of(self, variable: Any) -> PlaceMasks | None:
         """See `MaskRegistry`: by a `ModuleTensor`, or by a tensor."""
@@ -166,17 +161,22 @@ class HeldPlaces(MaskRegistry):
                 "Could not hold weights in a CUDA graph: expected a step that calls its hooks, got "
                 "one that is captured and replayed without them. Step outside the graph."
             )
-        for place, tensor in self._pairs(optimizer):
-            changed = place.before_step(tensor)
-            if changed:
-                self.news.written[place.name] = changed
+        pairs = self._pairs(optimizer)
+        self._current = id(optimizer), pairs
+        with torch.no_grad():
+            for place, tensor in pairs:
+                changed = place.before_step(tensor)
+                if changed and not place.noted:
+                    place.noted = True  # something may write at each step
+                    self.news.written[place.name] = changed
         if self.news.any:
             self.news.log()
 
     def after_step(self, optimizer: Optimizer) -> None:
         """Puts held values back."""
+        (key, pairs), self._current = self._current, (0, [])
         with torch.no_grad():
-            for place, tensor in self._pairs(optimizer):
+            for place, tensor in pairs if key == id(optimizer) else self._pairs(optimizer):
                 place.restore(tensor)
             for follow in list(self.followers):
                 follow()

@@ -88,6 +88,15 @@ class ModuleTable(MaskTable):
         if self.masked:
             HELD.hook_steps()
 
+    def find_tensors(self) -> None:
+        """Has masks hold what is at their places now, as after a trainer has sharded the module."""
+        self.look()
+        for place in self.masked.values():
+            tensor = place.tensor()
+            if tensor is not None and not place.is_at(tensor):
+                place.accept(tensor)
+                HELD.moved(place)
+
     def close(self) -> None:
         """Ends all masks of the module."""
         for masks in self._of_modules():

@@ -19,7 +19,7 @@ from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.packed import SavedMasks, Sums, check_sums
 from tb_pastnet.record.weight import Array
-from tb_pastnet.torch.masks.held_elements import HeldElements
+from tb_pastnet.torch.masks.held_elements import Elements, held_elements
 from tb_pastnet.torch.module_tensors import is_spread, local_of
 from tb_pastnet.torch.module_weights import values_in
 
@@ -33,6 +33,7 @@ class PlaceMasks:
         axis: how the weight splits into channels, over all ranks.
         enforced: it is held, not only declared.
         elements: those that are held on this rank; None: there are none, or nothing is enforced.
+        noted: it was logged that something else writes its values.
         sums: checksums of held values in a file, and of those that were loaded; None: nothing was.
     """
 
@@ -42,18 +43,19 @@ class PlaceMasks:
         self._owner = weakref.ref(owner)
         self.key, self.name, self.axis, self.enforced = key, name, axis, enforced
         self.generation = 0
+        self.noted = False
         self.sums: tuple[Sums, Sums] | None = None
         every = np.packbits(np.ones(math.prod(axis.shape), bool))
         self.packed = every, every
         """Kept, and through: what is kept and trainable."""
-        self.elements: HeldElements | None = None
+        self.elements: Elements | None = None
         self._handle: Any = None
         # The tensor that it holds: whether ranks share it, and its id, which isn't a reference.
         self.spread, self._id = False, 0
         # Grows with each write in place that torch sees, which isn't one through `.data`.
         self._version = -1
-        # The gradient that was set to zero last, as an object and a state of it.
-        self._zeroed = 0, -1
+        # The gradient that was set to zero since the last step, and a state of it.
+        self._zeroed: tuple[weakref.ref[Any] | None, int] = None, -1
 
     @property
     def owner(self) -> nn.Module | None:
@@ -84,8 +86,8 @@ class PlaceMasks:
     @property
     def nbytes(self) -> int:
         """The memory that the masks and the held values take."""
-        own = sum(bits.nbytes for bits in self.packed)
-        return own + (0 if self.elements is None else self.elements.nbytes)
+        arrays = [*self.packed, *(() if self.elements is None else self.elements.arrays)]
+        return sum({id(each): int(each.nbytes) for each in arrays}.values())
 
     @torch.no_grad()
     def hold(self, *, afresh: bool = False) -> None:
@@ -94,19 +96,13 @@ class PlaceMasks:
         if tensor is None:
             return
         local = local_of(tensor.detach())
-        kept, through = (self._part(bits, tensor, local.device) for bits in self.packed)
-        held = ~through
-        self.elements = None
-        if bool(held.any()):
-            values = None
-            if bool((kept & held).any()):
-                now = local.clone(memory_format=torch.contiguous_format)
-                if former is not None and former.fits(now) and not afresh:
-                    former.restore(now)
-                values = now.masked_fill_(~kept, 0)[held]
-            self.elements = HeldElements(held, values)
-            self.restore(tensor)
+        kept, through = (self._part(bits, tensor) for bits in self.packed)
+        if former is not None and former.fits(local) and not afresh:
+            former.restore(local)  # what stays frozen, at its value
+        packed = None if is_spread(tensor) else self.packed
+        self.elements = held_elements(local, kept, through, packed)
         self.hang(tensor)
+        self.restore(tensor)
 
     def hang(self, tensor: Any) -> None:
         """Has gradients of a tensor masked as soon as they are complete."""
@@ -141,18 +137,20 @@ class PlaceMasks:
 
     def mask_gradient(self, tensor: Any) -> None:
         """Sets the gradient of a tensor to zero where it is held, before anything else reads it."""
-        gradient = tensor.grad
-        if gradient is None or self.elements is None:
+        gradient, elements = tensor.grad, self.elements
+        if gradient is None or elements is None:
             return
-        if self._zeroed == (id(gradient), gradient._version):
-            return
-        with torch.no_grad():
-            local = local_of(gradient)
-            if local.shape == self.elements.held.shape:
-                zeroed = self.elements.zero(local)
-                if zeroed is not local:
-                    tensor.grad = zeroed
-        self._zeroed = id(tensor.grad), tensor.grad._version
+        local = local_of(gradient) if self.spread else gradient
+        if local.shape == elements.shape:
+            zeroed = elements.zero(local)
+            if zeroed is not local:
+                tensor.grad = gradient = local = zeroed
+            self._zeroed = weakref.ref(gradient), local._version
+
+    def _is_zeroed(self, gradient: Any) -> bool:
+        reference, version = self._zeroed
+        same = reference is not None and reference() is gradient
+        return same and local_of(gradient)._version == version
 
     def before_step(self, tensor: Any) -> int:
         """Before an optimizer's step: values that something else wrote stay, gradients are zero.
@@ -165,14 +163,15 @@ class PlaceMasks:
         local = tensor if not self.spread else local_of(tensor.detach())
         same = self._version == local._version and self.elements.fits(local)
         changed = 0 if same else self.accept(tensor)
-        if tensor.grad is not None:
+        if tensor.grad is not None and not self._is_zeroed(tensor.grad):
             self.mask_gradient(tensor)
+        self._zeroed = None, -1
         return changed
 
     def restore(self, tensor: Any) -> None:
-        """Puts held values back into a tensor, the one of this place."""
+        """Puts held values back into a tensor, the one of this place; without a graph."""
         if self.elements is not None:
-            local = local_of(tensor.detach())
+            local = local_of(tensor.detach()) if self.spread else tensor
             self.elements.restore(local)
             self._version = local._version
 
@@ -201,10 +200,11 @@ class PlaceMasks:
         shape = self.axis.shape
         return np.unpackbits(bits, count=math.prod(shape)).astype(bool).reshape(shape)
 
-    def _part(self, bits: Any, tensor: Any, device: torch.device) -> torch.Tensor:
+    def _part(self, bits: Any, tensor: Any) -> torch.Tensor:
         """The part of a mask that is on this rank."""
         whole = torch.from_numpy(self._unpacked(bits))
-        return own_part(whole, tensor, self.name).contiguous().to(device)
+        part: torch.Tensor = own_part(whole, tensor, self.name).contiguous()
+        return part
 
 
 def whole_values(tensor: Any) -> Array:

@@ -29,16 +29,22 @@ _RATES = "lr", "initial_lr"
 
 def take(state: MaskTable, optimizers: Sequence[Optimizer]) -> Snapshot:
     """Copies weights and optimizers to the host."""
+    refuse_spread(state, "take a snapshot of")
+    values = {name: np.array(weight.read()) for name, weight in state.weights.items()}
+    packed = tuple((type(each).__name__, _pack(each)) for each in optimizers)
+    return Snapshot(values, packed, _step(optimizers), state.origin)
+
+
+def refuse_spread(state: MaskTable, doing: str) -> None:
+    """Raises InvalidArgument if ranks share any of the weights."""
     state.look()
     for name, weight in state.weights.items():
         if is_spread(weight.entry.stored):
             raise InvalidArgument(
-                f"Could not take a snapshot of {name!r}: expected a tensor of one process, got one "
-                f"that is spread over ranks. Save such a training by torch.distributed.checkpoint."
+                f"Could not {doing} {name!r}: expected a tensor of one process, got one that is "
+                f"spread over ranks. Record such a training, and save it by "
+                f"torch.distributed.checkpoint."
             )
-    values = {name: np.array(weight.read()) for name, weight in state.weights.items()}
-    packed = tuple((type(each).__name__, _pack(each)) for each in optimizers)
-    return Snapshot(values, packed, _step(optimizers), state.origin)
 
 
 def rewind(

@@ -130,7 +130,11 @@ class Masks(MaskCommands):
         Returns:
             All violations so far, by their first step: variable, channel, how many elements, how
             far, and the likely cause.
+
+        Raises:
+            InvalidArgument: ranks share weights.
         """
+        rewinding.refuse_spread(self.state, "audit")
         if step is None:
             step = max(map(steps_of, self._trainers()), default=0)
         self.state.look()

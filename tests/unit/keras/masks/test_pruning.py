@@ -194,7 +194,7 @@ def test_what_the_masks_raise_is_the_users(model):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"masks": None}, "expected masks=pastnet.Masks(model), got None"),
+        ({"masks": None}, "expected masks= the Masks of a model, got None"),
         (
             {"schedule": 0.5},
             "expected schedule=pastnet.PolynomialDecay(…) or pastnet.OneShot(…), got 0.5",
@@ -209,7 +209,7 @@ def test_what_the_masks_raise_is_the_users(model):
 def test_arguments_that_are_none(masks, change, expected):
     with pytest.raises(InvalidArgument) as error:
         PruningCallback(**{"masks": masks, "schedule": OneShot(0.5, 1), **change})
-    assert str(error.value) == (f"Could not make a PruningCallback: {expected}. Write it so.")
+    assert str(error.value) == (f"Could not prune by a schedule: {expected}. Write it so.")
 
 
 def test_under_gradient_accumulation_steps_are_batches():

@@ -4,6 +4,7 @@ import copy
 import gc
 import io
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from torch.optim.optimizer import (  # noqa: E402
 
 import tb_pastnet as pastnet  # noqa: E402
 from tb_pastnet.errors import InvalidArgument, UnknownName  # noqa: E402
+from tb_pastnet.torch.masks import held_elements  # noqa: E402
 
 X = torch.randn(16, 9, generator=torch.Generator().manual_seed(3))
 KEPT = np.random.default_rng(1).random((17, 9)) > 0.3
@@ -60,6 +62,14 @@ def holds(module, before, *, kept=KEPT, free=FREE):
 
 def weights_of(module):
     return module[0].weight.detach().clone()
+
+
+@pytest.fixture(autouse=True, params=["bytes", "bits"])
+def ways_of_holding(request, monkeypatch):
+    """Masks of one byte an element, and those of bits that large tensors have."""
+    if request.param == "bits":
+        pytest.importorskip("numba", reason="needs numba")
+        monkeypatch.setattr(held_elements, "PACKED_FROM", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -377,6 +387,22 @@ def test_an_average_holds_the_same_values():
         masks.follow(torch.nn.Linear(2, 2))
 
 
+def test_hooks_are_those_that_the_docs_list():
+    listed = Path("docs/how_to/torch_masks.md").read_text("utf-8")
+    plain, (module, _) = network(), masked()
+    for own, other in zip(module.modules(), plain.modules(), strict=True):
+        for name, hooks in vars(own).items():
+            if "hooks" in name and len(hooks) != len(getattr(other, name)):
+                assert len(hooks) == 1
+                kind = name.removeprefix("_").removesuffix("_hooks")
+                assert f"register_{kind}" in listed
+        assert vars(own).keys() == vars(other).keys()
+    for parameter in module.parameters():
+        held = parameter is module[0].weight
+        assert len(parameter._post_accumulate_grad_hooks or ()) == held
+        assert vars(parameter) == {}
+
+
 def test_closing_ends_masks_and_leaves_no_hook():
     module, masks = masked()
     masks.audit()
@@ -521,3 +547,18 @@ def test_what_a_parametrization_computes_is_refused_and_its_parts_are_not():
     before = module[0].parametrizations.weight.original1.detach().clone()
     train(module, adam(module))
     assert torch.equal(module[0].parametrizations.weight.original1, before)
+
+
+def test_gradients_that_no_hook_sees_are_masked_before_the_step():
+    module, _ = masked()
+    before = weights_of(module)
+    optimizer = torch.optim.SGD(module.parameters(), 0.1, momentum=0.9)
+    for _ in range(3):
+        loss = module(X).square().mean()
+        gradients = torch.autograd.grad(loss, list(module.parameters()))
+        for parameter, gradient in zip(module.parameters(), gradients, strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+    assert holds(module, before)
+    momentum = optimizer.state[module[0].weight]["momentum_buffer"]
+    assert not momentum[~torch.from_numpy(KEPT & FREE)].any()

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+kernel = pytest.importorskip("tb_pastnet.core.held_kernel", reason="needs numba")
+
+SIZES = (1, 7, 8, 9, 63, 64, 65, 129, 4097)
+RNG = np.random.default_rng(0)
+
+
+def masks_of(size):
+    """Random ones, runs of bytes, and those that hold nothing or all."""
+    runs = np.arange(size) // 24 % 3
+    yield RNG.random(size) < 0.7, RNG.random(size) < 0.5
+    yield runs > 0, runs > 1
+    yield np.ones(size, bool), np.ones(size, bool)
+    yield np.ones(size, bool), np.zeros(size, bool)
+    yield np.zeros(size, bool), np.zeros(size, bool)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("word", [np.uint16, np.uint32, np.uint64])
+def test_held_elements_are_zeroed_and_restored_and_no_other_is_touched(size, word):
+    for kept, free in masks_of(size):
+        through = kept & free
+        held = RNG.integers(0, np.iinfo(word).max, size, word, endpoint=True)
+        around = RNG.integers(1, np.iinfo(word).max, size + 2, word, endpoint=True)
+        bits = np.packbits(kept), np.packbits(through)
+
+        now = around.copy()
+        kernel.zero(now.ctypes.data + now.itemsize, now[:1], size, bits[1])
+        np.testing.assert_array_equal(now[1:-1], np.where(through, around[1:-1], 0))
+        assert now[0] == around[0]
+        assert now[-1] == around[-1]
+
+        now = around.copy()
+        frozen = np.append(held[kept & ~through], word(0))
+        kernel.restore(now.ctypes.data + now.itemsize, frozen, size, *bits)
+        expected = np.where(through, around[1:-1], np.where(kept, held, 0))
+        np.testing.assert_array_equal(now[1:-1], expected)
+        assert now[0] == around[0]
+        assert now[-1] == around[-1]
