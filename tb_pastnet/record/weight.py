@@ -16,6 +16,7 @@ from tb_pastnet.core.axes import ChannelAxis, explicit_axis, main_variable, vari
 from tb_pastnet.core.fingerprint import fingerprints
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.core.sketch import FEWEST
+from tb_pastnet.core.statistics import VALUE_ROWS, channel_statistics
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import description
 from tb_pastnet.format.fitting import Room
@@ -67,8 +68,11 @@ class Weight(ABC):
     Attributes:
         text: its description in the log.
         called: its names and handles for the user.
+        factored: its past copies are what it is computed from, which is smaller.
         variable: the framework's own; two weights with the same one are the same.
     """
+
+    factored = False
 
     def __init__(
         self,
@@ -131,6 +135,25 @@ class Weight(ABC):
         """The channels of values of a shape: of a rank's own rows, which may have another one."""
         whole = tuple(shape) == self.text.shape
         return self.axis if whole else explicit_axis(0, tuple(shape), self.name)
+
+    def snapshot(self) -> Any:
+        """A past copy of its own, for `measure`, where weights are measured one by one."""
+        return np.array(self.effective())
+
+    def past_value(self, past: Any) -> Array:
+        """The values of a snapshot."""
+        value: Array = past
+        return value
+
+    def measure(self, past: Any) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.uint64]]:
+        """Compares the values with a snapshot.
+
+        Returns:
+            The rows of `core.statistics.STATISTICS` that depend only on values, and fingerprints.
+        """
+        value = self.effective()
+        rows = channel_statistics(value, past, self.axis)[:VALUE_ROWS]
+        return rows, fingerprints(np.asarray(value), self.axis, fast=False)
 
     @property
     def computed(self) -> bool:
@@ -227,9 +250,10 @@ class Network(Generic[W_co]):
     def origin(self) -> str:
         """A name for all values: runs that start from the same ones share it."""
         digest = hashlib.blake2b(digest_size=16)
-        sizes = [weight.axis.channels * weight.axis.elements for weight in self.everything]
+        own = [weight for weight in self.everything if not weight.factored]  # their values follow
+        sizes = [weight.axis.channels * weight.axis.elements for weight in own]
         fast = sum(sizes) > _WORTH_COMPILING
-        for weight in self.everything:
+        for weight in own:
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
             digest.update(weight.fingerprints(fast=fast).tobytes())
         return ORIGIN + digest.hexdigest()
