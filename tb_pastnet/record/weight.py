@@ -64,6 +64,7 @@ class Weight(ABC):
         aliases: its paths in the framework, first the one below the root.
         handles: the framework's objects that identify it: its variable, and layers that it belongs
             to.
+        also: its names in other places, if it is shared.
 
     Attributes:
         text: its description in the log.
@@ -88,6 +89,7 @@ class Weight(ABC):
         follows: bool = False,
         aliases: Sequence[str] = (),
         handles: Sequence[object] = (),
+        also: Sequence[str] = (),
     ) -> None:
         path, _, last = name.rpartition("/")
         own_name = own_name or last
@@ -113,6 +115,7 @@ class Weight(ABC):
             channels=axis.channels,
             elements=axis.elements,
             follows=follows,
+            also=tuple(also),
         )
 
     def fetch(self) -> None:  # noqa: B027
@@ -137,7 +140,7 @@ class Weight(ABC):
         return self.axis if whole else explicit_axis(0, tuple(shape), self.name)
 
     def snapshot(self) -> Any:
-        """A past copy of its own, for `measure`, where weights are measured one by one."""
+        """A past copy for `measure`, where weights are measured one by one."""
         return np.array(self.effective())
 
     def past_value(self, past: Any) -> Array:

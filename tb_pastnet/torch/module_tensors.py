@@ -47,6 +47,7 @@ class ModuleTensor:
         statistic: it is a buffer.
         computed: a parametrization computes it from others, which are listed, too.
         adapts: the path of the layer that PEFT adapts with it; None if it is no part of an adapter.
+        also: if it is shared, its paths in other places, without wrappers.
     """
 
     owner: nn.Module
@@ -58,6 +59,7 @@ class ModuleTensor:
     statistic: bool = False
     computed: bool = False
     adapts: str | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -161,7 +163,8 @@ def tensors_of(module: nn.Module) -> list[ModuleTensor]:
         first = unique.setdefault(key, entry)
         if first is not entry:
             around, paths = (*first.around, *entry.around), (*first.paths, *entry.paths)
-            unique[key] = replace(first, around=around, paths=paths)
+            also = tuple(dict.fromkeys((*first.also, entry.name)))
+            unique[key] = replace(first, around=around, paths=paths, also=also)
     entries = list(unique.values())
     _refuse(module, entries)
     # Without wrappers two may have one path: these keep theirs.

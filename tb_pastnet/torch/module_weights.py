@@ -54,6 +54,7 @@ class TorchWeight(Weight):
             follows=follows,
             aliases=entry.paths,
             handles=entry.handles,
+            also=entry.also,
         )
         self.entry = self.variable = entry
         self.stand_in: torch.Tensor | None = None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.cli.main import main
 
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
@@ -212,6 +215,19 @@ def test_what_has_one_name_without_wrappers_keeps_them():
     names = {each.name for each in network_of(wrapped).weights}
     assert {"lm_head/weight", "base_model/model/lm_head/weight"} & names
     assert len(names) == len(network_of(wrapped).weights)
+
+
+def test_all_names_of_a_shared_tensor_find_it(tmp_path):
+    config = transformers.LlamaConfig(**SMALL, tie_word_embeddings=True)
+    model = transformers.LlamaForCausalLM(config).requires_grad_(False)
+    with pastnet.torch.Recorder(tmp_path, model, None, every=1) as recorder:
+        for step in range(3):
+            recorder.record(step)
+    run = pastnet.read(tmp_path).runs["."]
+    assert run.variables["lm_head/weight"].id == "model/embed_tokens/weight"
+    assert run.layers["lm_head"].id == "model/embed_tokens"
+    asked = ["verify", str(tmp_path), "--frozen", "lm_head.weight"]
+    assert main(asked, io.StringIO(), io.StringIO()) == 0
 
 
 MIXTURES = {
