@@ -110,6 +110,7 @@ _BIASES = ("bias", "beta", "in_proj_bias")
 _MAIN = (
     "lora_kernel",
     "lora_embeddings",
+    "lora_weight",
     "kernel",
     "weight",
     "pointwise_kernel",
@@ -315,7 +316,7 @@ def variable_role(name: str, shape: Sequence[int], *, statistic: bool = False) -
     own = name.rpartition("/")[2]
     if statistic:
         return "statistic"
-    if own.startswith(("lora_", "original")):
+    if own.startswith("original") or any(part.startswith("lora_") for part in name.split("/")):
         return "other"
     if own in _BIASES or own.startswith("bias_"):
         return "bias"

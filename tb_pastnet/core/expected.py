@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tb_pastnet.core.compared import Compared, HeldSpan
 from tb_pastnet.core.counted import counted, named
-from tb_pastnet.core.names import Called, Names
+from tb_pastnet.core.log_names import LogNames
 from tb_pastnet.core.verified import ComparedLineage, RecordedWeight, standing_lineages
 from tb_pastnet.core.violation import between
 from tb_pastnet.errors import InvalidArgument, UnknownName
@@ -141,36 +141,8 @@ def _is_share(text: str) -> bool:
         return False
 
 
-class LogNames:
-    """Finds weights by patterns of their names in a log, as `variables=` does; "." is like "/".
-
-    Example:
-        >>> LogNames(["base/0/kernel", "head/kernel"]).all("base.*")
-        ['base/0/kernel']
-    """
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self._own: dict[str, list[str]] = {}
-        for name in names:
-            self._own.setdefault(_alike(name), []).append(name)
-        self._names = Names({name: Called() for name in self._own})
-
-    def all(self, pattern: str) -> list[str]:
-        """The names that a pattern means; raises UnknownName if there are none."""
-        alike = _alike(pattern)
-        try:
-            matching = self._names.all(alike)
-        except UnknownName as error:
-            raise UnknownName(str(error).replace(repr(alike), repr(pattern))) from None
-        return [name for each in matching for name in self._own[each]]
-
-
-def _alike(name: str) -> str:
-    return name.replace(".", "/")
-
-
-def check_declared(expectations: Sequence[Expectation], names: Iterable[str]) -> None:
-    """Checks expectations about recorded weights of these names.
+def check_declared(expectations: Sequence[Expectation], names: Mapping[str, Iterable[str]]) -> None:
+    """Checks expectations about recorded weights of these names, see `LogNames`.
 
     Raises UnknownName if one matches none of them, and InvalidArgument if a weight should both be
     frozen and train.
@@ -272,7 +244,7 @@ class _Evidence:
 
     @cached_property
     def names(self) -> LogNames:
-        return LogNames(self.weights)
+        return LogNames({name: weight.also for name, weight in self.weights.items()})
 
     def trained(self, pattern: str) -> list[str]:
         """The weights that a pattern matches, without statistics; raises UnknownName."""

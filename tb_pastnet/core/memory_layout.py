@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core import plain_kernels
 from tb_pastnet.core.axes import ChannelAxis
-from tb_pastnet.core.statistics import CHANGED, DELTA_MAX, DELTA_NORM, VALUE_ROWS
+from tb_pastnet.core.statistics import (
+    CHANGED,
+    DELTA_MAX,
+    DELTA_NORM,
+    VALUE_ROWS,
+    channel_statistics,
+)
 
 LONGEST_PERIOD = 4096
 """At most this many sums are kept side by side; beyond that, each row is summed by itself."""
@@ -112,6 +119,18 @@ def layout_of(axis: ChannelAxis, members: int) -> MemoryLayout | None:
     short = sizes[2] * sizes[3] <= LONGEST_PERIOD or sizes[3] == 1
     short = short and not (sizes[1] == 1 and sizes[3] >= LONG_ROW)
     return Interleaved(*sizes) if short else Contiguous(*sizes)
+
+
+def statistics_of(
+    current: npt.NDArray[Any], past: npt.NDArray[Any], axis: ChannelAxis
+) -> npt.NDArray[np.floating]:
+    """The first `VALUE_ROWS` of `channel_statistics`, of float32 by a kernel."""
+    layout = layout_of(axis, 1)
+    if layout is None or current.dtype != np.float32 or past.dtype != np.float32:
+        return channel_statistics(current, past, axis)[:VALUE_ROWS]
+    arrays = [np.ascontiguousarray(each).reshape(layout.shape) for each in (current, past)]
+    rows = [layout.measure(arrays[0], arrays[1], cut, replace=False) for cut in layout.cuts(1)]
+    return finished(united(rows).reshape(VALUE_ROWS, -1), np.repeat(axis.elements, axis.channels))
 
 
 def united(parts: Sequence[Rows]) -> Rows:

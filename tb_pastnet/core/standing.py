@@ -29,6 +29,9 @@ CAUSES: Mapping[str, StandingCause] = {
         "their gradient is None. Let the loss depend on them, without detach or no_grad in between"
     ),
     "zero_gradient": StandingCause("their gradient is exactly zero", proven=False),
+    "zero_adapter": StandingCause(
+        "what their adapter adds is still zero: its matrix B hasn't moved", proven=False
+    ),
     "skipped": StandingCause(
         "every step of their optimizer was skipped, because their gradient isn't finite"
     ),

@@ -19,6 +19,7 @@ class RecordedWeight(NamedTuple):
     size: int
     statistic: bool = False  # of a layer such as BatchNorm: training doesn't hold or train it
     kernel: bool = True  # a sparsity counts it though nothing of it is pruned
+    also: tuple[str, ...] = ()  # its names in other places
 
 
 class ComparedLineage(NamedTuple):

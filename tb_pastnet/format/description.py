@@ -34,6 +34,7 @@ class VariableEntry:
     # the one of the description's `groups` that has its learning rate; None: the common rate
     group: int | None = None
     follows: bool = False  # whether anything but an optimizer moves it on purpose
+    also: tuple[str, ...] = ()  # its paths in other places, if it is shared
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Description:
         """How many layers, variables and others it names."""
         layers = len(self.layers) + sum(len(layer.variables) for layer in self.layers)
         rest = len(self.skipped) + len(self.groups) + len(self.versions) + len(self.config)
-        rest += len(self.expect)
+        rest += len(self.expect) + sum(len(variable.also) for variable in self.variables)
         return layers + len(self.variables) + rest
 
 
@@ -100,9 +101,10 @@ def encode_description(description: Description, *, tag: str, step: int) -> byte
     data = asdict(description)
     with json_payload.encoding("a complete description"):
         _description(data)
-    for name in ("config", "expect"):
-        if not data[name]:  # logs that have none stay as they were
-            del data[name]
+    optional = [(data, "config"), (data, "expect"), *((each, "also") for each in data["variables"])]
+    for values, name in optional:
+        if not values[name]:  # logs that have none stay as they were
+            del values[name]
     payload = json_payload.pack(data)
     return seal(payload, Kind.DESCRIPTION, tag=tag, step=step, lineage=description.lineage)
 
@@ -165,6 +167,7 @@ def _variable(data: Mapping[str, Any]) -> VariableEntry:
         elements=natural(data["elements"], limits.MAX_WEIGHTS),
         group=None if data.get("group") is None else natural(data["group"]),
         follows=data.get("follows") is True,
+        also=tuple(text(name) for name in data.get("also", ())),
     )
 
 

@@ -43,7 +43,14 @@ class Room:
             >>> room.refusal(entry, "Dense"), room.refusal(entry, "Dense")
             (None, 'another one has its name')
         """
-        own = variable.id, variable.name, variable.role, variable.dtype, variable.axis
+        own = (
+            variable.id,
+            variable.name,
+            variable.role,
+            variable.dtype,
+            variable.axis,
+            *variable.also,
+        )
         reason = next(filter(None, map(_refused_name, (*own, variable.layer, kind))), None)
         if reason is not None:
             return reason

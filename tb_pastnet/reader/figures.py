@@ -47,6 +47,8 @@ BLOCK = 64
 
 _PRECISION = 0.045
 
+_SWITCHED = "unfrozen", "refrozen"
+
 _UNPACKED = 1 / 20
 """The share of the cache up to which the tallies of a run aren't packed."""
 
@@ -155,7 +157,7 @@ def _make_tallies(reader: RunReader) -> RunTallies:
         steps,
         np.array([rows_of(steps, main.steps) for main in mains], np.int32).reshape(pruned.shape),
         tuple(main.account for main in mains),
-        tuple(main.lasting for main in mains),
+        tuple(map(partial(_lasting, run=run, variables=variables), run.layers)),
         tuple(main.ending for main in mains),
         tuple(main.cause for main in mains),
         sum((own.tally.deltas for own in tallies), np.zeros(BINS, np.int64)),
@@ -190,7 +192,23 @@ def _needs(layer: LayerEntry, run: CatalogRun, masks: MaskHistory) -> list[str]:
         and (run.source == SINK or run.variables[name].role == KERNEL)
         and not masks.sure(name, math.prod(run.variables[name].shape))
     ]
-    return [layer.main, *besides]
+    return list(dict.fromkeys((layer.main, *besides, *_adapters(layer, run))))
+
+
+def _adapters(layer: LayerEntry, run: CatalogRun) -> list[str]:
+    """The matrices B of a layer with LoRA: which of them train is switched, and not its weight."""
+    channels = run.variables[layer.main].channels
+    own = [run.variables[name] for name in layer.variables if name != layer.main]
+    return [each.id for each in own if each.name.startswith("lora_") and each.channels == channels]
+
+
+def _lasting(layer: LayerEntry, run: CatalogRun, variables: _Summaries) -> Mapping[str, Lasting]:
+    """What lasts of its main variable, and of the adapters what was switched."""
+    lasting: dict[str, Lasting] = {}
+    for name in _adapters(layer, run):
+        switched = variables[name].lasting
+        lasting |= {kind: switched[kind] for kind in _SWITCHED if kind in switched}
+    return lasting | dict(variables[layer.main].lasting)
 
 
 def _read(reader: RunReader, variables: Sequence[str]) -> tuple[Integers, _Summaries]:

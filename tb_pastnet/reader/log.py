@@ -118,9 +118,14 @@ class Run:
 
     @cached_property
     def layers(self) -> Named[Layer]:
-        """The layers in forward order, by id; any unique end of an id finds its layer."""
+        """The layers in forward order, by id; any unique end of an id finds its layer.
+
+        So does the path of another place of a shared variable.
+        """
         layers = {layer.id: Layer(self._reader, layer) for layer in self._reader.run.layers}
-        return Named(layers, "layer", "the model")
+        variables = self._reader.run.variables.values()
+        also = {name.rpartition("/")[0]: own.layer for own in variables for name in own.also}
+        return Named(layers, "layer", "the model", also=also)
 
     def __getitem__(self, layer: str) -> Layer:
         return self.layers[layer]

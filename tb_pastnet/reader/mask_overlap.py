@@ -16,7 +16,7 @@ from tb_pastnet.reader.store import RunReader
 
 REASONS = {
     "origin": "as far as is known, they didn't start from the same weights",
-    "layers": "they have no layer in common",
+    "layers": "they have no layer in common that can be compared",
     "no record": "one of them has no record there",
     "unknown": "a mask can't be read, see notes",
 }
@@ -46,10 +46,11 @@ class Overlap:
         chance: the mean overlap of two random sets with the same number of elements in each layer,
             exact or correct to 0.01 %; NaN if the runs aren't comparable.
         layers: `overlap` and `chance` of each layer that both runs have, by id.
-        unmatched: layers that only one run has, or that have another shape.
+        unmatched: layers that only one run has, or that have another shape, or channels along
+            another axis, as fused experts in logs of earlier versions.
         reason: None if the runs are comparable, else "origin" (different initial weights, as far as
-            is known), "layers" (none in common), "no record" (one has none at that step), or
-            "unknown" (a mask can't be read).
+            is known), "layers" (none in common that can be compared), "no record" (one has none at
+            that step), or "unknown" (a mask can't be read).
         notes: what could not be read, and how often.
 
     Example:

@@ -25,6 +25,7 @@ class Named(Mapping[str, Thing]):
         kind: the kind of thing, for errors.
         root: the root of the names, for errors.
         empty: what was expected if there are none, and what to do, for errors.
+        also: other full names, with those in `things`.
 
     Raises:
         UnknownName: when a name is looked up that fits none or several; a KeyError.
@@ -35,8 +36,16 @@ class Named(Mapping[str, Thing]):
         (1, ['block/conv1', 'head'])
     """
 
-    def __init__(self, things: Mapping[str, Thing], kind: str, root: str, empty: str = "") -> None:
+    def __init__(
+        self,
+        things: Mapping[str, Thing],
+        kind: str,
+        root: str,
+        empty: str = "",
+        also: Mapping[str, str] | None = None,
+    ) -> None:
         self._things = dict(things)
+        self._also = {name: own for name, own in (also or {}).items() if name not in things}
         self._kind = kind
         self._root = root
         self._empty = empty
@@ -49,7 +58,8 @@ class Named(Mapping[str, Thing]):
             return name
         if self._empty and not self._things:
             raise UnknownName(f"Could not find {self._kind} {name!r:.60}: {self._empty}")
-        return resolve(name, self._things, self._kind, self._root)
+        found = resolve(name, [*self._things, *self._also], self._kind, self._root)
+        return self._also.get(found, found)
 
     def chosen(self, names: Sequence[str] | None) -> list[Thing]:
         """The things with the given names, or unique ends of names, each once; None: all."""

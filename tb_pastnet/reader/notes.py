@@ -17,6 +17,10 @@ LATER_STATISTICS = (
     "Records with additional statistics that are unknown to this version. "
     "Update tb-pastnet where TensorBoard runs"
 )
+OTHER_AXES = (
+    "Layers with channels along another axis in one of the runs, as fused experts of earlier "
+    "versions: neither channels nor origins can be compared"
+)
 SAMPLED = "Records left out to limit TensorBoard's memory: too many channels"
 MASKS_LOST = "Changes of masks that were lost: pruned weights there are counted from the records"
 MASKS_DISAGREE = (

@@ -27,7 +27,7 @@ from tb_pastnet.reader.state_series import KERNEL
 from tb_pastnet.reader.store import MOST_ELEMENTS, RunReader
 
 UNITS = ("weights", "channels")
-WEIGHTS = UNITS[0]
+WEIGHTS, CHANNELS = UNITS
 
 UNKNOWN = -1
 """The position of an unknown set: what `numpy.searchsorted` returns, minus one."""

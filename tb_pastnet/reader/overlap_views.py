@@ -18,6 +18,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Flags, Floats, Integers
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.overlap_sets import (
+    CHANNELS,
     UNKNOWN,
     WEIGHTS,
     Layers,
@@ -147,6 +148,15 @@ class MaskComparison:
                     absent |= standing == position
         return absent
 
+    def note_axes(self, layers: Layers, lost: Notes) -> None:
+        """Notes layers whose channels are along different axes, as the fingerprints of origins."""
+        shared = [[*layer.values()] for layer in layers]
+        other = sum(
+            likeness(own, CHANNELS).any() and not likeness(own, WEIGHTS).any() for own in shared
+        )
+        if other:
+            lost[notes.OTHER_AXES] += int(other)
+
     def counted(self, layer: Mapping[int, VariableEntry]) -> Flags:
         """In which runs a layer counts, bool (runs,): its weights if they could ever be pruned."""
         flags = np.zeros(len(self.readers), bool)
@@ -257,6 +267,7 @@ def _share(comparison: MaskComparison, steps: Sequence[int | None]) -> Shared:
     lost = Notes()
     columns = [np.array([-1 if step is None else step]) for step in steps]
     layers = list(comparison.layers(columns).values())
+    comparison.note_axes(layers, lost)
     meet = comparison.meet(columns)
     every = comparison.each(columns, layers, lost)
     for layer, sets in zip(layers, every, strict=True):
@@ -308,6 +319,7 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
     firsts, lasts, rows = _columns(records, most, step)
     steps = [np.append(own, -1)[row] for own, row in zip(records, rows, strict=True)]
     matched, unmatched = _matched(comparison, steps)
+    comparison.note_axes([*comparison.layers(steps).values()], lost)
     reason = _ORIGIN if not comparison.related[0, 1] else None if matched else _LAYERS
     if run.problem or second.problem:
         reason = _UNREADABLE

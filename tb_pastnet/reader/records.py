@@ -416,4 +416,6 @@ class Layer(Records):
 def variables_of(reader: RunReader, names: tuple[str, ...]) -> Named[Variable]:
     """Variables of a run by their ids."""
     variables = {name: Variable(reader, reader.run.variables[name]) for name in names}
-    return Named(variables, "variable", "the model")
+    # Those of a shared one find it, too.
+    also = {other: name for name in names for other in reader.run.variables[name].also}
+    return Named(variables, "variable", "the model", also=also)

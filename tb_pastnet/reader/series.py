@@ -330,12 +330,12 @@ def join_blocks(
     mask: Codes | None = None
     unkept: Codes | None = None
     each = iter(blocks)
-    while (block := next(each, None)) is not None:  # none stays in memory after the last
+    while (block := next(each, None)) is not None:
         total += len(block.steps)
         last = max(last, int(block.sequence[-1]))
         more, unkept = _thin([(block, _mask_changes(block, mask))], stride, unkept)
         held += more
-        del more  # of a wide variable, each block takes most of what a reader may
+        del more
         mask = block.codes[MASK_ROWS, -1]
         count += len(held[-1][0].steps)
         while count > room:
@@ -347,6 +347,7 @@ def join_blocks(
                 held, left = _halve(held)
             unkept = left if unkept is None else _either(unkept, left)
             count = sum(len(kept.steps) for kept, _ in held)
+        del block  # of a wide variable, the next one takes most of what a reader may
     remaining = [kept for kept, _ in held if len(kept.steps)]
     held.clear()
     return concatenate(remaining, channels), total - count

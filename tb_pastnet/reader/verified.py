@@ -47,6 +47,7 @@ def compared_in(run: CatalogRun) -> list[ComparedLineage]:
                 each.channels * each.elements,
                 each.role == STATISTIC,
                 each.role == KERNEL,
+                each.also,
             )
             for each in (described.variables if described else ())
         ]

@@ -32,7 +32,8 @@ class Expectations:
 
     def __init__(self, expect: Expect, weights: Sequence[Weight], tracker: MaskTracker) -> None:
         self.all: tuple[Expectation, ...] = declared(expect)
-        check_declared(self.all, [each.name for each in weights if not each.statistic])
+        names = {each.name: each.text.also for each in weights if not each.statistic}
+        check_declared(self.all, names)
         self._tracker = tracker
         self._seen: tuple[int, int] | None = None
         self._failed: set[Expectation] = set()

@@ -52,6 +52,7 @@ class MaskTracker:
                 each.axis.channels * each.axis.elements,
                 each.statistic,
                 each.role == "kernel",
+                each.text.also,
             )
             for each in weights
         ]

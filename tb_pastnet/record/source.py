@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.fingerprint import Prints, fingerprints
+from tb_pastnet.core.fingerprint import Prints
 from tb_pastnet.core.float_words import WORDS, address_of, words_of
 from tb_pastnet.core.memory_layout import layout_of
 from tb_pastnet.core.numba_switch import numba_kernels
@@ -22,7 +22,6 @@ from tb_pastnet.core.statistics import (
     MOVED,
     STATISTICS,
     VALUE_ROWS,
-    channel_statistics,
 )
 from tb_pastnet.format.function_change import Input, Place
 from tb_pastnet.record.array_copies import ArrayCopies, NetworkCopies
@@ -279,7 +278,7 @@ class ArraySource(PartedSource):
             if number in resting_numbers:
                 continue
             axis, words = weight.axis, _words_of(weight)
-            if layout_of(axis, 1) is None or words is None:
+            if weight.factored or layout_of(axis, 1) is None or words is None:
                 rest.append(number)
             elif self._kernel is not None:
                 together.setdefault(words, []).append(number)
@@ -366,25 +365,25 @@ class PlainCopies:
 
     def __init__(self, weights: Sequence[Weight]) -> None:
         self._weights = weights
-        self._past: list[Array] = []
+        self._past: list[Any] = []
         self.take()
 
     def take(self) -> None:
         """Makes the current values the past ones."""
-        self._past = [np.array(weight.effective()) for weight in self._weights]
+        self._past = [weight.snapshot() for weight in self._weights]
 
     def compare(self, *, replace: bool) -> Floats:
         """See `ArrayCopies`."""
         parts, prints = [], []
         # Weight by weight: each read may copy from an accelerator.
         for number, weight in enumerate(self._weights):
-            value = weight.effective()
-            parts.append(channel_statistics(value, self._past[number], weight.axis))
-            prints.append(fingerprints(np.asarray(value), weight.axis, fast=False))
+            rows, own = weight.measure(self._past[number])
+            parts.append(rows)
+            prints.append(own)
             if replace:
-                self._past[number] = np.array(value)
+                self._past[number] = weight.snapshot()
         self.prints = np.concatenate(prints)
-        return np.concatenate(parts, axis=1)[:VALUE_ROWS]
+        return np.concatenate(parts, axis=1)
 
     @property
     def nbytes(self) -> int:
@@ -393,4 +392,5 @@ class PlainCopies:
 
     def past(self) -> list[Array]:
         """The past values. Later copies leave them as they are."""
-        return list(self._past)
+        pairs = zip(self._weights, self._past, strict=True)
+        return [weight.past_value(past) for weight, past in pairs]

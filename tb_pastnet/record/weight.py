@@ -17,6 +17,7 @@ from tb_pastnet.core.axes import ChannelAxis, explicit_axis, main_variable, vari
 from tb_pastnet.core.fingerprint import fingerprints
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.core.sketch import FEWEST
+from tb_pastnet.core.statistics import VALUE_ROWS, channel_statistics
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import description
 from tb_pastnet.format.fitting import Room
@@ -74,12 +75,16 @@ class Weight(ABC):
         aliases: its paths in the framework, first the one below the root.
         handles: the framework's objects that identify it: its variable, and layers that it belongs
             to.
+        also: its names in other places, if it is shared.
 
     Attributes:
         text: its description in the log.
         called: its names and handles for the user.
+        factored: its past copies are what it is computed from, which is smaller.
         variable: the framework's own; two weights with the same one are the same.
     """
+
+    factored = False
 
     def __init__(
         self,
@@ -95,6 +100,7 @@ class Weight(ABC):
         follows: bool = False,
         aliases: Sequence[str] = (),
         handles: Sequence[object] = (),
+        also: Sequence[str] = (),
     ) -> None:
         path, _, last = name.rpartition("/")
         own_name = own_name or last
@@ -120,6 +126,7 @@ class Weight(ABC):
             channels=axis.channels,
             elements=axis.elements,
             follows=follows,
+            also=tuple(also),
         )
 
     def fetch(self) -> None:  # noqa: B027
@@ -171,6 +178,25 @@ class Weight(ABC):
         """The channels of values of a shape: of a rank's own rows, which may have another one."""
         whole = tuple(shape) == self.text.shape
         return self.axis if whole else explicit_axis(0, tuple(shape), self.name)
+
+    def snapshot(self) -> Any:
+        """A past copy for `measure`, where weights are measured one by one."""
+        return np.array(self.effective())
+
+    def past_value(self, past: Any) -> Array:
+        """The values of a snapshot."""
+        value: Array = past
+        return value
+
+    def measure(self, past: Any) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.uint64]]:
+        """Compares the values with a snapshot.
+
+        Returns:
+            The rows of `core.statistics.STATISTICS` that depend only on values, and fingerprints.
+        """
+        value = self.effective()
+        rows = channel_statistics(value, past, self.axis)[:VALUE_ROWS]
+        return rows, fingerprints(np.asarray(value), self.axis, fast=False)
 
     @property
     def computed(self) -> bool:
@@ -270,9 +296,10 @@ class Network(Generic[W_co]):
         `looks` may have the fingerprints of some weights, by name.
         """
         digest = hashlib.blake2b(digest_size=16)
-        sizes = [weight.axis.channels * weight.axis.elements for weight in self.everything]
+        own = [weight for weight in self.everything if not weight.factored]  # their values follow
+        sizes = [weight.axis.channels * weight.axis.elements for weight in own]
         fast = sum(sizes) > _WORTH_COMPILING
-        for weight in self.everything:
+        for weight in own:
             digest.update(repr((weight.name, weight.dtype, weight.shape)).encode())
             known = (looks or {}).get(weight.name)
             prints = weight.fingerprints(fast=fast) if known is None else known.prints

@@ -46,6 +46,8 @@ class ModuleTensor:
         parent: the module around `owner`; for a ParametrizationList, its module.
         statistic: it is a buffer.
         computed: a parametrization computes it from others, which are listed, too.
+        adapts: the path of the layer that PEFT adapts with it; None if it is no part of an adapter.
+        also: if it is shared, its paths in other places, without wrappers.
     """
 
     owner: nn.Module
@@ -56,6 +58,8 @@ class ModuleTensor:
     parent: nn.Module | None = None
     statistic: bool = False
     computed: bool = False
+    adapts: str | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -159,7 +163,8 @@ def tensors_of(module: nn.Module) -> list[ModuleTensor]:
         first = unique.setdefault(key, entry)
         if first is not entry:
             around, paths = (*first.around, *entry.around), (*first.paths, *entry.paths)
-            unique[key] = replace(first, around=around, paths=paths)
+            also = tuple(dict.fromkeys((*first.also, entry.name)))
+            unique[key] = replace(first, around=around, paths=paths, also=also)
     entries = list(unique.values())
     _refuse(module, entries)
     # Without wrappers two may have one path: these keep theirs.
@@ -195,18 +200,21 @@ def _walk(
     full: str,
     around: tuple[nn.Module, ...],
     parent: nn.Module | None,
+    adapts: str | None = None,
 ) -> Iterator[ModuleTensor]:
     around = (*around, module)
     for key, statistic, computed in _keys(module):
-        paths = dict.fromkeys((_below(path, key), _below(full, key)))
-        yield ModuleTensor(module, key, path, around, tuple(paths), parent, statistic, computed)
+        paths = tuple(dict.fromkeys((_below(path, key), _below(full, key))))
+        own = path, around, paths, parent, statistic, computed, adapts
+        yield ModuleTensor(module, key, *own)
     for name, child in _children(module):
         if child is not None:
             wraps = _wraps(module, name)
             inside = wraps or isinstance(child, ParametrizationList)
             below = path if wraps else _below(path, name)
             outer = parent if inside else module
-            yield from _walk(child, below, _below(full, name), around, outer)
+            adapted = path if adapts is None and _is_adapter(module) and not wraps else adapts
+            yield from _walk(child, below, _below(full, name), around, outer, adapted)
 
 
 def _wraps(module: nn.Module, name: str) -> bool:
@@ -228,6 +236,11 @@ def _children(module: nn.Module) -> Iterator[tuple[str, nn.Module | None]]:
 
 def _is_peft(module: nn.Module) -> bool:
     return type(module).__module__.startswith("peft.")
+
+
+def _is_adapter(module: nn.Module) -> bool:
+    """Whether it is a layer of PEFT around one of the network."""
+    return any(kind.__name__ == "BaseTunerLayer" for kind in type(module).__mro__)
 
 
 def _keys(module: nn.Module) -> Iterator[tuple[str, bool, bool]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, KeysView, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,9 @@ from torch import nn
 from tb_pastnet.core.axes import ChannelAxis, channel_axis, experts_axis, explicit_axis
 from tb_pastnet.core.float_words import WORDS, values_of
 from tb_pastnet.core.follow_pairs import Follows, follow_pairs
+from tb_pastnet.core.memory_layout import statistics_of
 from tb_pastnet.core.names import Called, Names
+from tb_pastnet.core.statistics import OF_PAST
 from tb_pastnet.core.subject import TORCH, check_subject
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.device_array import (
@@ -26,6 +28,7 @@ from tb_pastnet.record.device_array import (
 )
 from tb_pastnet.record.weight import Array, Network, Weight
 from tb_pastnet.torch.fingerprint import fingerprints
+from tb_pastnet.torch.lora import Added, LoraTensor, with_effective
 from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
 
 Axis = int | tuple[int, ...]
@@ -43,6 +46,7 @@ class TorchWeight(Weight):
     def __init__(self, entry: ModuleTensor, axis: Axis | None, *, follows: bool) -> None:
         owner, key = entry.part_of
         layer = entry.layer.removesuffix(f"parametrizations/{key}").rstrip("/")
+        layer = layer if entry.adapts is None else entry.adapts
         # A parametrization may return another shape than the stored one.
         value = entry.value()
         shape = tuple(value.shape)
@@ -58,6 +62,7 @@ class TorchWeight(Weight):
             follows=follows,
             aliases=entry.paths,
             handles=entry.handles,
+            also=entry.also,
         )
         self.entry = self.variable = entry
         self.stand_in: torch.Tensor | None = None
@@ -135,6 +140,44 @@ class TorchWeight(Weight):
         return self.statistic or self.entry.trained()
 
 
+class LoraWeight(TorchWeight):
+    """The weight that a LoRA layer computes with: past copies of its base would be as large."""
+
+    factored = True
+    entry: LoraTensor
+
+    def snapshot(self) -> _LoraPast:
+        """See `Weight`: of the base its fingerprints, or a copy if it trains."""
+        base, added = self.entry.base.value().detach(), self.entry.added()
+        kept = base.clone() if self.entry.base.trained() else None
+        return _LoraPast([each.kept() for each in added], kept, self._prints(base))
+
+    def past_value(self, past: _LoraPast) -> Array:
+        """See `Weight`."""
+        base = self.entry.base.value() if past.base is None else past.base
+        return values_in(self.entry.sum_of(base, past.added))
+
+    def measure(self, past: _LoraPast) -> tuple[Any, Any]:
+        """See `Weight`. Channels whose base has moved meanwhile have no past."""
+        now = self.value()
+        rows = statistics_of(values_in(now), self.past_value(past), self.axis)
+        if past.base is None:
+            moved = self._prints(self.entry.base.value()) != past.prints
+            rows[np.ix_(OF_PAST, moved)] = np.nan
+        return rows, self._prints(now)
+
+    def _prints(self, tensor: torch.Tensor) -> Any:
+        return fingerprints(tensor.detach(), self.axis).cpu().numpy()
+
+
+class _LoraPast(NamedTuple):
+    """What the weight of a LoRA layer was computed from."""
+
+    added: list[Added]
+    base: torch.Tensor | None  # None: the base of now, as long as its fingerprints are these
+    prints: Any
+
+
 class Homes:
     """The places of some weights' tensors in torch: quick to look up, at each record or step."""
 
@@ -169,7 +212,12 @@ class Homes:
 
 def weights_of(module: nn.Module) -> list[TorchWeight]:
     """All parameters and floating buffers of a module, including those that can't be recorded."""
-    return [TorchWeight(entry, None, follows=False) for entry in tensors_of(module)]
+    return [_weight(entry, None, follows=False) for entry in with_effective(tensors_of(module))]
+
+
+def _weight(entry: ModuleTensor, axis: Axis | None, *, follows: bool) -> TorchWeight:
+    kind = LoraWeight if isinstance(entry, LoraTensor) else TorchWeight
+    return kind(entry, axis, follows=follows)
 
 
 def array_of(tensor: torch.Tensor) -> Array:
@@ -231,7 +279,7 @@ def network_of(
     shown = f"a {type(module).__name__}"
     usable: dict[str, ModuleTensor] = {}
     skipped = []
-    for entry in tensors_of(module):
+    for entry in with_effective(tensors_of(module)):
         reason = _unusable(entry)
         if reason is not None:
             skipped.append((entry.name, reason))
@@ -251,7 +299,7 @@ def network_of(
     moved = follow_pairs(names, spelled(follows), names.following)
     axes = names.keyed(spelled(channel_axes), "channel_axis")
     weights = [
-        TorchWeight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
+        _weight(entry, axes.get(name), follows=name in moved) for name, entry in usable.items()
     ]
     wanted = None if variables is None else spelled(variables)
     return Network.of(weights, wanted, skipped=skipped, shown=shown, follows=moved)

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
-from tb_pastnet.core.standing import UNKNOWN
+from tb_pastnet.core.standing import UNKNOWN, is_proven
 from tb_pastnet.record.schedule import Schedule
+from tb_pastnet.torch.lora import LoraTensor
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import TorchWeight
 from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps, parameters_of, rate_of
@@ -56,6 +57,7 @@ class StillCauses:
         self._members = self._steps.all(self._weights[number] for number in own)
         if self._steps.looked:
             self._found = {number: self._cause(number) for number in still}
+            self._found.update(self._causes_of_lora(still))
             self._found.update((number, self._slow_cause(number)) for number in slow)
         # Until the next look, what it was at the last one.
         found = {number: self._found.get(number, "") for number in own}
@@ -103,6 +105,20 @@ class StillCauses:
         if self._rate(member) == 0:
             return "group_rate" if self._any_rate() else "rate"
         return self._cause_by_look(weight, member, self._watch.of(number))
+
+    def _causes_of_lora(self, still: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """The causes of weights of LoRA layers: those of what adapters add."""
+        entries = [(number, self._weights[number].entry) for number in still]
+        places = {id(entry.stored): number for number, entry in entries if not entry.computed}
+        for number, entry in entries:
+            if not isinstance(entry, LoraTensor):
+                continue
+            added = entry.added()
+            parts = [places.get(id(part)) for each in added for part in (each.b, each.a)]
+            causes = [self._found[part] for part in parts if part is not None]
+            zero = bool(added) and not any(bool(each.b.any()) for each in added)
+            unproven = "zero_adapter" if zero else UNKNOWN
+            yield number, next(filter(is_proven, causes), unproven)
 
     def _cause_by_look(self, weight: TorchWeight, member: _Member, seen: SeenUpdates) -> str:
         if seen.made and seen.without == seen.made:

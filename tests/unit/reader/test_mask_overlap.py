@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from werkzeug.datastructures import MultiDict
 
 import tb_pastnet as pastnet
 from tb_pastnet.errors import InvalidArgument, UnknownName
+from tb_pastnet.reader import notes
 from tb_pastnet.reader.file_source import FileSource
 from tb_pastnet.reader.mask_overlap import REASONS
 from tb_pastnet.reader.series_source import LOCAL
@@ -88,6 +90,21 @@ def test_it_shows_what_it_compares() -> None:
         "Overlap('dense', 'pruned', trainable channels: not comparable, as far as is known, they "
         "didn't start from the same weights)"
     )
+
+
+def test_channels_along_other_axes_are_not_compared(tmp_path: Path) -> None:
+    """As those of fused experts, whose logs once had the last axis."""
+    for name, axis in ("now", (0, 1)), ("once", -1):
+        weights = {"experts/kernel": lambda: np.ones((3, 4, 4), np.float32)}
+        axes = {"experts/kernel": axis}
+        with pastnet.numpy.Recorder(tmp_path / name, weights, every=1, channel_axis=axes) as own:
+            own.record(1)
+    log = pastnet.read(tmp_path)
+    for unit in ("weights", "channels"):
+        pair = log.overlap("now", "once", unit=unit)
+        # Fingerprints are those of channels: the origins of equal values differ, too.
+        assert (pair.comparable, pair.notes) == (False, {notes.OTHER_AXES: 1})
+        assert not log.overlap("now", "now", unit=unit).notes
 
 
 def test_wrong_arguments_are_errors() -> None:

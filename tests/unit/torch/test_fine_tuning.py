@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.cli.main import main
 
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 transformers = pytest.importorskip("transformers", reason="transformers isn't installed")
@@ -65,6 +68,146 @@ def test_the_weights_of_a_model_have_their_names_under_peft(name):
     assert len(network_of(wrapped, [key]).weights) == 1
 
 
+def merged(layer):
+    """The weight of a layer of PEFT with one adapter, as its papers define it."""
+    arrays = {name: each.detach().double().numpy() for name, each in layer.named_parameters()}
+    a, b = arrays["lora_A.default.weight"], arrays["lora_B.default.weight"]
+    product = layer.scaling["default"] * (b @ a)
+    total = arrays["base_layer.weight"] + (product.T if layer.fan_in_fan_out else product)
+    magnitude = arrays.get("lora_magnitude_vector.default.weight")
+    if magnitude is None:
+        return total
+    return magnitude[:, None] / np.linalg.norm(total, axis=1, keepdims=True) * total
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_layer_with_lora_is_the_weight_that_a_merge_makes(name):
+    peft = pytest.importorskip("peft", reason="peft isn't installed")
+    make, settings = MODELS[name]
+    wrapped = peft.get_peft_model(make(), peft.LoraConfig(r=2, lora_alpha=3, **settings))
+    for key, each in wrapped.named_parameters():
+        if "lora_" in key:
+            torch.nn.init.uniform_(each, 0.5, 1.5)
+    network = network_of(wrapped)
+    drawn = [each for each in network.weights if each.name.endswith("/lora_weight")]
+    mains = {each.id: each.main for each in network.layers}
+    adapted = [each for each in wrapped.modules() if hasattr(each, "lora_A")]
+    assert [each.entry.owner for each in drawn] == adapted
+    for weight in drawn:
+        np.testing.assert_allclose(weight.effective(), merged(weight.entry.owner), rtol=1e-5)
+        assert mains[weight.layer] == weight.name
+        base = next(each for each in network.weights if each.layer == weight.layer)
+        assert (weight.axis, weight.kind) == (base.axis, base.kind)
+    assert not [each.id for each in network.layers if "lora" in each.id]
+
+
+def small(adapters=("default",), **settings):
+    """A layer with adapters, whose matrices B are random."""
+    peft = pytest.importorskip("peft", reason="peft isn't installed")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 4, bias=False))
+    config = peft.LoraConfig(r=2, target_modules=["0"], init_lora_weights=False, **settings)
+    wrapped = peft.get_peft_model(model, config, adapter_name=adapters[0])
+    for name in adapters[1:]:
+        wrapped.add_adapter(name, config)
+    return wrapped, wrapped.base_model.model[0]
+
+
+def recorded(logdir, model, changes, optimizer=None):
+    """The run of a training in which `changes` are made, each before a record."""
+    with pastnet.torch.Recorder(logdir, model, optimizer, every=1, initial_step=0) as recorder:
+        for step, change in enumerate(changes, 1):
+            with torch.no_grad():
+                change()
+            recorder.record(step)
+    return pastnet.read(logdir).runs["."]
+
+
+def test_its_records_are_those_of_base_and_matrices(tmp_path):
+    model, layer = small()
+    values = [merged(layer)]
+
+    def move():
+        layer.lora_B["default"].weight[::2] += 0.1
+        values.append(merged(layer))
+
+    drawn = recorded(tmp_path, model, [move] * 3).variables["0/lora_weight"]
+    moved = np.linalg.norm(np.diff(values, axis=0), axis=2)
+    np.testing.assert_allclose(drawn.norm, np.linalg.norm(values[1:], axis=2), rtol=0.023)
+    np.testing.assert_allclose(drawn.delta_norm[:, ::2], moved[:, ::2], rtol=0.023)
+    assert not drawn.delta_norm[:, 1::2].any()
+    assert drawn.moved[1:].tolist() == [[1, 0, 1, 0]] * 2
+
+
+def test_a_base_that_moves_is_a_violation_of_the_base_and_leaves_no_past(tmp_path):
+    model, layer = small()
+    changes = [lambda: None, lambda: layer.base_layer.weight[1].add_(1), lambda: None]
+    run = recorded(tmp_path, model, changes)
+    assert {(each.variable, each.channel) for each in run.violations} == {("0/weight", 1)}
+    assert np.isnan(run.variables["0/lora_weight"].delta_norm).tolist() == [
+        [False] * 4, [False, True, False, False], [False] * 4
+    ]  # fmt: skip
+
+
+def trained(logdir, model, parameters, each=lambda step: None, steps=25):
+    """The findings by kind of a training whose optimizer has some parameters."""
+    optimizer = torch.optim.SGD(parameters, 0.1)
+    with pastnet.torch.Recorder(logdir, model, optimizer, every=1) as recorder:
+        for step in range(1, steps + 1):
+            each(step)
+            optimizer.zero_grad()
+            model(torch.ones(2, 6)).sum().backward()
+            optimizer.step()
+            recorder.record(step)
+    found = pastnet.read(logdir).findings()
+    return {each.kind: (each.layers, each.channels, each.first_step, each.cause) for each in found}
+
+
+def test_an_adapter_that_adds_nothing_is_stalled_for_the_cause_of_its_matrices(tmp_path):
+    model, layer = small()
+    torch.nn.init.zeros_(layer.lora_B["default"].weight)
+    found = trained(tmp_path / "out", model, [torch.nn.Parameter(torch.ones(1))])
+    assert found["stalled"] == (("0",), 4, 1, "no_optimizer")
+    layer.lora_B["default"].weight.register_hook(torch.zeros_like)
+    found = trained(tmp_path / "zero", model, model.parameters())
+    assert found["stalled"] == (("0",), 4, 1, "zero_adapter")
+
+
+def test_an_adapter_that_is_switched_on_is_a_finding(tmp_path):
+    model, _ = small(("a", "b"))
+    names = {each.name for each in network_of(model).weights}
+    assert names == {
+        "0/weight", "0/lora_weight",
+        *(f"0/lora_{matrix}/{adapter}/weight" for matrix in "AB" for adapter in "ab"),
+    }  # fmt: skip
+    found = trained(
+        tmp_path, model, model.parameters(), lambda step: step == 7 and model.set_adapter("b")
+    )
+    assert found["unfrozen"] == (("0",), 4, 7, None)
+
+
+def test_what_is_merged_or_disabled_is_what_the_layer_computes_with(tmp_path):
+    model, layer = small()
+    weight = next(each for each in network_of(model).weights if each.name == "0/lora_weight")
+    whole, base = merged(layer), layer.base_layer.weight.detach().clone()
+    with model.disable_adapter():
+        np.testing.assert_array_equal(weight.effective(), base)
+    model.merge_adapter()
+    np.testing.assert_allclose(weight.effective(), whole, rtol=1e-5)
+    model.unmerge_adapter()
+    np.testing.assert_allclose(weight.effective(), whole, rtol=1e-5)
+
+
+def test_past_copies_of_it_have_no_values_of_the_base():
+    model, _ = small()
+    weight = next(each for each in network_of(model).weights if each.name == "0/lora_weight")
+    past = weight.snapshot()
+    assert past.base is None
+    assert sum(each.numel() for each in past.added[0][:2]) == 2 * (4 + 6)
+    model.base_model.model[0].base_layer.requires_grad_(True)  # then it has to be copied
+    assert weight.snapshot().base.shape == (4, 6)
+
+
 def test_what_has_one_name_without_wrappers_keeps_them():
     peft = pytest.importorskip("peft", reason="peft isn't installed")
     wrapped = peft.get_peft_model(llama(), peft.LoraConfig(r=2, target_modules=["q_proj"]))
@@ -72,6 +215,19 @@ def test_what_has_one_name_without_wrappers_keeps_them():
     names = {each.name for each in network_of(wrapped).weights}
     assert {"lm_head/weight", "base_model/model/lm_head/weight"} & names
     assert len(names) == len(network_of(wrapped).weights)
+
+
+def test_all_names_of_a_shared_tensor_find_it(tmp_path):
+    config = transformers.LlamaConfig(**SMALL, tie_word_embeddings=True)
+    model = transformers.LlamaForCausalLM(config).requires_grad_(False)
+    with pastnet.torch.Recorder(tmp_path, model, None, every=1) as recorder:
+        for step in range(3):
+            recorder.record(step)
+    run = pastnet.read(tmp_path).runs["."]
+    assert run.variables["lm_head/weight"].id == "model/embed_tokens/weight"
+    assert run.layers["lm_head"].id == "model/embed_tokens"
+    asked = ["verify", str(tmp_path), "--frozen", "lm_head.weight"]
+    assert main(asked, io.StringIO(), io.StringIO()) == 0
 
 
 MIXTURES = {

@@ -1,0 +1,43 @@
+"""Weights by patterns of their names in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tb_pastnet.core.names import Called, Names
+from tb_pastnet.errors import UnknownName
+
+
+class LogNames:
+    """Finds weights by patterns of their names in a log, as `variables=` does; "." is like "/".
+
+    Args:
+        names: of each weight its other names, by the one that it has in the log.
+
+    Example:
+        >>> names = LogNames({"base/0/kernel": (), "embed/kernel": ("head/kernel",)})
+        >>> names.all("base.*"), names.all("head.kernel")
+        (['base/0/kernel'], ['embed/kernel'])
+    """
+
+    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+        self._own: dict[str, list[str]] = {}
+        others: dict[str, list[str]] = {}
+        for name, also in names.items():
+            self._own.setdefault(_alike(name), []).append(name)
+            others.setdefault(_alike(name), []).extend(map(_alike, also))
+        called = {name: (name, *also) if also else () for name, also in others.items()}
+        self._names = Names({name: Called(names=each) for name, each in called.items()})
+
+    def all(self, pattern: str) -> list[str]:
+        """The names that a pattern means; raises UnknownName if there are none."""
+        alike = _alike(pattern)
+        try:
+            matching = self._names.all(alike)
+        except UnknownName as error:
+            raise UnknownName(str(error).replace(repr(alike), repr(pattern))) from None
+        return [name for each in matching for name in self._own[each]]
+
+
+def _alike(name: str) -> str:
+    return name.replace(".", "/")
