@@ -79,7 +79,7 @@ function Matrix({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
                 <th scope="row" title={run.name} class={pair.includes(run) ? "own" : ""}>
                   <div>
                     <Marker color={run.color} shape={run.shape} size={9} />
-                    <RunName text={run.short} />
+                    <RunName run={run} />
                   </div>
                 </th>
                 {list.map((other) => cellOf(run, other))}
