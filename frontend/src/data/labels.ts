@@ -1,4 +1,4 @@
-/** Names cut to the room that there is, so that no two look the same: what tells them apart stays. */
+/** Names cut to a given room. No two look the same: what tells them apart stays. */
 
 import { shortNames } from "./names";
 
@@ -7,9 +7,12 @@ const SEPARATOR = /[/_]|(?<![0-9e])-|(?<!\d)\./;
 
 type Names = readonly string[];
 
-/** Whether a list repeats nothing, and has no text that isn't seen. */
-const distinct = (texts: Names): boolean =>
-  new Set(texts).size === texts.length && texts.every((text) => text.trim() !== "");
+/** Whether a list repeats nothing. */
+const distinct = (texts: Names): boolean => new Set(texts).size === texts.length;
+
+/** Whether labels of names can be seen, as far as the names can. */
+const seen = (labels: Names, names: Names): boolean =>
+  labels.every((label, i) => label.trim() !== "" || names[i].trim() === "");
 
 function sharedBeginning(words: Names): string {
   let length = 0;
@@ -117,7 +120,7 @@ function levelsOf(names: Names, whole: boolean): string[][] {
     const bare = columns.map(withoutKey);
     levels.push(joined(columns, "…"), joined(bare, " "), joined(bare.map(abbreviated), " "));
   } else levels.push(distinctive(names));
-  const told = levels.filter(distinct);
+  const told = levels.filter((labels) => distinct(labels) && seen(labels, names));
   return told.length > 0 ? told : [[...names]];
 }
 

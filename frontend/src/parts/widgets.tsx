@@ -65,7 +65,7 @@ function Fitted({ name, labels }: { name: string; labels: Labels }) {
   // The box is no wider than its own name, which may be short.
   const fits = pageTextWidth(full, 13) <= room;
   return (
-    <bdi ref={ref} class="path" data-full={full}>
+    <bdi ref={ref} class="path" title={name} data-full={full}>
       <span class="name">{fits ? full : (labels(room).get(name) ?? name)}</span>
     </bdi>
   );

@@ -120,10 +120,16 @@ function FirstLoad() {
   );
 }
 
+/** Past the runs and the controls. */
+const skipToContent = () => document.querySelector("main")?.focus();
+
 export function App() {
   const { value: index } = indexOf();
   return (
     <div class={`page ${theme.value.dark ? "dark" : "light"} ${sideOpen.value ? "side" : ""}`}>
+      <button type="button" class="skip" onClick={skipToContent}>
+        Skip to the content
+      </button>
       {index ? <Progress /> : null}
       {!index || index.runs.length > 0 ? <Sidebar /> : null}
       <div class="right">
@@ -133,7 +139,7 @@ export function App() {
             {late.value ? createElement(late.value.Readout, null) : null}
           </section>
         ) : null}
-        <main>
+        <main tabIndex={-1}>
           <Content />
         </main>
       </div>

@@ -10,7 +10,7 @@ import { rateText, scalarText } from "../state/lanes";
 import { focusedRun, type Run, shownRuns } from "../state/runs";
 import { pageWidth } from "../state/store";
 
-/** The width of a run's numbers, and that of what else there is; the lanes show the runs that have no room. */
+/** The width of a run's numbers, and that of all others; the lanes show the runs that have no room. */
 const [WIDE, REST] = [320, 230];
 
 /** The run in focus, then the others in their order. */

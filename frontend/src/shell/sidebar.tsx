@@ -8,7 +8,7 @@ import { Marker, RunName } from "../parts/widgets";
 import { isBaseline } from "../state/baseline";
 import { showOnly, toggleRun } from "../state/navigate";
 import { indexOf, listedRuns, type Run, runs, shownRuns } from "../state/runs";
-import { helpOpen, update } from "../state/store";
+import { helpOpen, update, view } from "../state/store";
 import { FilterBox } from "./filterbox";
 import { late } from "./late";
 import { Legend } from "./legend";
@@ -121,10 +121,10 @@ export function Sidebar() {
       <FilterBox id="run-filter" label="Filter runs (regex)" field="runFilter" />
       <div class="side-scroll">
         <RunList />
-        <Legend />
+        {view.value === "function" ? null : <Legend />}
         {late.value ? (
           <>
-            {createElement(late.value.Scales, null)}
+            {view.value === "function" ? null : createElement(late.value.Scales, null)}
             {createElement(late.value.Records, null)}
           </>
         ) : null}

@@ -1,6 +1,7 @@
 /** The runs and layers that the page shows, from the index and the page's state. */
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { kept } from "../data/kept";
 import { type Labels, labelsOf } from "../data/labels";
 import { mergeLayers } from "../data/layers";
 import { groupName, passes, shortNames } from "../data/names";
@@ -135,6 +136,14 @@ export const totalLayers = computed<readonly string[]>(() => listedLayers.value.
 /** The layer of the Layer view as the given run has it. */
 export const layerIn = (run: RunInfo, id: string): LayerInfo | undefined =>
   indexValue.value?.networks[run.network]?.layers.find((layer) => layer.id === id);
+
+const idsOf = kept((list: readonly LayerInfo[]) => new Set(list.map(({ id }) => id)));
+
+/** Whether a run has none of some layers. */
+export function lacks(run: RunInfo, ids: readonly string[]): boolean {
+  const own = indexValue.value?.networks[run.network]?.layers;
+  return own !== undefined && ids.length > 0 && !ids.some((id) => idsOf(own).has(id));
+}
 
 /** The layer of the Layer view: the chosen one, null where no shown run has it; the first one where none is chosen. */
 export const activeLayer = computed<LayerInfo | null>(() => {

@@ -43,7 +43,7 @@ function RunsOf({ names }: { names: readonly string[] }) {
       {runs.length === 1 ? (
         <RunName run={runs[0]} />
       ) : (
-        <span title={names.join("\n")}>{plural(names.length, "run")}</span>
+        <bdi title={names.join("\n")}>{plural(names.length, "run")}</bdi>
       )}
     </span>
   );

@@ -9,7 +9,7 @@ import { labelsOf } from "../../data/labels";
 import type { Row } from "../../data/layers";
 import { differenceText, measureName } from "../../data/measure";
 import type { Figures } from "../../data/record";
-import { cellAt, cellsIn, GAP, type Layout, placeAt } from "../../data/rowbox";
+import { cellAt, cellsIn, GAP, type Layout, type Place, placeAt } from "../../data/rowbox";
 import { toPixel, toStep } from "../../data/scale";
 import { LISTED, STATE_NAMES } from "../../data/states";
 import { sparsityText } from "../../data/violations";
@@ -25,7 +25,7 @@ import { cursor } from "../../state/cursor";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
 import { listViolations, openLayer } from "../../state/navigate";
 import { WAITING } from "../../state/resource";
-import { type Run, scaleOf, shownRuns, totalLayers } from "../../state/runs";
+import { lacks, type Run, scaleOf, shownRuns, totalLayers } from "../../state/runs";
 import { focusRow, hover, measure, runName, update } from "../../state/store";
 import { inSight, nameWidth } from "../../state/viewport";
 import { Badge } from "./names";
@@ -202,7 +202,34 @@ function Modules({ layout, width }: { layout: Layout; width: number }) {
   );
 }
 
-export function RunColumn({ run, layout, width }: { run: Run; layout: Layout; width: number }) {
+/** Says of rows that the run has none of their layers. */
+function Absent({ run, places, width }: { run: Run; places: readonly Place[]; width: number }) {
+  return (
+    <>
+      {places.map(({ row, stripTop, stripHeight }) =>
+        lacks(run, row.layers) ? (
+          <span
+            key={`${row.kind} ${row.id}`}
+            class="absent"
+            style={{ top: `${stripTop}px`, width: `${width}px`, lineHeight: `${stripHeight}px` }}
+          >
+            {ABSENT.layerIn}
+          </span>
+        ) : null,
+      )}
+    </>
+  );
+}
+
+interface ColumnProps {
+  run: Run;
+  layout: Layout;
+  /** Those that are drawn. */
+  places: readonly Place[];
+  width: number;
+}
+
+export function RunColumn({ run, layout, places, width }: ColumnProps) {
   const pointer = stepPointer(width, (pointed, y) => {
     const row = placeAt(layout, y)?.row;
     const cell = row && cellOf(row, pointed, width);
@@ -228,6 +255,7 @@ export function RunColumn({ run, layout, width }: { run: Run; layout: Layout; wi
     <div class="run-column" {...pointer} onPointerDown={(event) => startDrag(event, width)}>
       {inSight(run.name) ? <Words run={run} width={width} /> : null}
       {inSight(run.name) ? <Modules layout={layout} width={width} /> : null}
+      {inSight(run.name) ? <Absent run={run} places={places} width={width} /> : null}
     </div>
   );
 }

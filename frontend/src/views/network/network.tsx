@@ -80,7 +80,7 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
       <Strips layout={layout} windowAt={windowAt} {...pictures} />
       <Names windowAt={windowAt} />
       {shownRuns.value.map((run) => (
-        <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
+        <RunColumn key={run.name} run={run} layout={layout} places={window.places} width={column - GAP} />
       ))}
       <DotsColumn windowAt={windowAt} layout={layout} />
       <Outlines layout={layout} column={column} />
@@ -168,6 +168,14 @@ function NetworkTable() {
   );
 }
 
+/** Which columns don't fit. */
+function outOfSight(): string | null {
+  const [first, end] = sight.value;
+  const all = shownRuns.value.length;
+  if (tables.value.has("network") || end - first >= all) return null;
+  return `Runs ${first + 1} to ${end} of ${all} are in sight. Scroll to the right for the others, or untick some.`;
+}
+
 /** The row that the keyboard is on. */
 const focusedRow = () => rows.value.find(({ kind, id }) => kind !== "total" && id === focusRow.value);
 
@@ -221,7 +229,7 @@ function NetworkView() {
 
   return (
     <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
-      <Notes texts={[pastsText(shown)]} />
+      <Notes texts={[pastsText(shown), outOfSight()]} />
       {asTable && !empty ? (
         <>
           <div class="panel-top">{title}</div>
