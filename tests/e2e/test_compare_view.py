@@ -284,7 +284,7 @@ def test_downloads_are_of_the_view(compared: Tab) -> None:
     assert found["png"]["data"] == "\x89PNG\r\n\x1a\n"
     assert found["png"]["name"] == "pastnet-Compare_ticket_and_other.png"
     assert found["png"]["menu"][:3] == PICTURES
-    assert len(found["png"]["menu"]) == 7
+    assert len(found["png"]["menu"]) == 6
     pairs = list(csv.DictReader(io.StringIO(found["pairs"]["data"])))
     assert len(pairs) == RUNS * (RUNS - 1) // 2
     for row in pairs:
@@ -314,4 +314,4 @@ def test_downloads_are_of_the_view(compared: Tab) -> None:
             both,
             own.size,
         ]
-    assert found["run"]["data"].startswith("step,")
+    assert found["run"]["data"].startswith("run,step,")

@@ -62,7 +62,9 @@ def test_the_network_shows_them(found: Found) -> None:
     seen = found["network"]
     assert (seen["runs"], seen["spaces"], seen["table"], seen["notes"]) == ([], [], [], [])
     for name, label in zip(log.LAYERS, seen["labels"], strict=True):
-        assert name == label or name.endswith(f"/{label}")  # below its group
+        whole = "…" not in label
+        assert not whole or name == label or name.endswith(f"/{label}")  # below its group
+    assert len(set(seen["labels"])) == len(seen["labels"])
     assert seen["titles"] == [f"{name}: Conv2D. Open the layer." for name in log.LAYERS]
     assert set(log.LAYERS) <= set(seen["tips"])
     assert set(seen["tipRun"]) <= set(log.RUNS)
@@ -106,7 +108,7 @@ def test_pictures_show_where_the_beginning_of_a_name_is_cut_off(found: Found) ->
 
 def test_pictures_write_names_from_right_to_left(found: Found) -> None:
     """Each as one text from its own side, cut at its end where there is no room."""
-    texts = [text for text in found["network"]["downloads"]["foreign"] if ">עברית " in text]
+    texts = [text for text in found["network"]["downloads"]["foreign"] if ">ע" in text]
     assert texts
     assert all('direction="rtl" text-anchor="end"' in text for text in texts)
 
@@ -114,7 +116,7 @@ def test_pictures_write_names_from_right_to_left(found: Found) -> None:
 @pytest.mark.parametrize("of", ["network", "layer", "compare"])
 def test_downloads_have_names_that_are_one_file(found: Found, of: str) -> None:
     seen = found["layerDownloads"] if of == "layer" else found[of]["downloads"]
-    assert len(seen["names"]) == len(seen["labels"]) > 3
+    assert len(seen["names"]) == len(seen["labels"]) >= 3
     assert len(set(seen["names"])) == len(seen["names"])
     for name in seen["names"]:
         assert re.fullmatch(

@@ -197,5 +197,5 @@ export const state = (frame) =>
     ticked: [...document.querySelectorAll(".runs input")].map((element) => element.checked),
     filters: [...document.querySelectorAll(".filter input")].map((element) => element.value),
     names: [...document.querySelectorAll(".net-name .plain")].map((element) => element.textContent),
-    threshold: document.querySelector("#threshold").getAttribute("aria-valuetext"),
+    threshold: document.querySelector("#threshold")?.getAttribute("aria-valuetext") ?? null,
   }));

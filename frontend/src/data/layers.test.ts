@@ -75,7 +75,34 @@ describe("many layers", () => {
 
   it("are closed groups at first, by the numbers in their names", () => {
     expect(shown([]).map(({ label }) => label)).toEqual(Array.from({ length: 31 }, (_, b) => `block_${b}`));
-    expect(treeRows(blocks.slice(0, 60), new Set(), null)).toHaveLength(1 + 30 + 60);
+    expect(treeRows(blocks.slice(0, 60), new Set(), null, false, 90)).toHaveLength(1 + 30 + 60);
+  });
+
+  it("are cells of repeated blocks, by module", () => {
+    const own = [...blocks.slice(0, 3), ...blocks.slice(4)];
+    const [first, second] = treeRows(own, new Set(), null).slice(1);
+    expect(first).toMatchObject({ cells: ["block_0_expand", "block_0_project"], modules: ["expand", "project"] });
+    expect(second).toMatchObject({ label: "block_1_expand" });
+    const third = treeRows(blocks, new Set(), null)[3];
+    expect(third).toMatchObject({ cells: ["block_2_expand", "block_2_project"], modules: null });
+  });
+
+  it("are rows of modules where there are too many blocks, a cell for each", () => {
+    const deep = Array.from({ length: 50 }, (_, b) => [layer(`net/${b}/q`), layer(`net/${b}/k`)]).flat();
+    const [net, q, k] = treeRows([layer("in"), ...deep], new Set(), null, false, 40).slice(2);
+    expect([net.id, q.label, k.label]).toEqual(["net", "q", "k"]);
+    expect(q).toMatchObject({ closed: true, modules: Array.from({ length: 50 }, (_, b) => String(b)) });
+    expect(k).toMatchObject({ cells: Array.from({ length: 50 }, (_, b) => `net/${b}/k`), modules: null });
+    expect(treeRows([layer("in"), ...deep], new Set([q.id]), null, false, 40)).toHaveLength(5 + 50);
+  });
+
+  it("open from the top down until the screen is full", () => {
+    const tree = ["a/x/1", "a/x/2", "a/y/1", "a/y/2", "b/1", "b/2", "b/3"].map((id) => layer(id));
+    const at = (capacity: number) => treeRows(tree, new Set(), null, false, capacity).map(({ id }) => id);
+    expect(at(2)).toEqual(["", "a", "b"]);
+    expect(at(4)).toEqual(["", "a", "a/x", "a/y", "b"]);
+    expect(at(7)).toEqual(["", "a", "a/x", "a/y", "b", "b/1", "b/2", "b/3"]);
+    expect(at(11)).toHaveLength(1 + 11);
   });
 
   it("open where they were toggled, without the name of the group", () => {

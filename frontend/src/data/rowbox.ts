@@ -10,8 +10,21 @@ export const MIN_COLUMN = 92;
 export const SIDEBAR = 272;
 
 /** The width of a run's column in a network of that width. */
-export const runColumn = (width: number, runs: number): number =>
-  Math.max(MIN_COLUMN, Math.floor((width - NAME_WIDTH - DOTS_WIDTH - 2) / Math.max(1, runs)));
+export const runColumn = (width: number, runs: number, names = NAME_WIDTH): number =>
+  Math.max(MIN_COLUMN, Math.floor((width - names - DOTS_WIDTH - 2) / Math.max(1, runs)));
+
+/** The narrowest cell of a row of repeated blocks, and the narrowest whose module is named. */
+const [MIN_CELL, NAMED_CELL] = [9, 11];
+
+/** The cells that a row has in a column of that width; null where it is one strip. */
+export const cellsIn = (row: Row, width: number): readonly (string | null)[] | null =>
+  row.kind === "group" && row.cells && width / row.cells.length >= MIN_CELL ? row.cells : null;
+
+/** The cell at a place, and where it begins and ends. */
+export function cellAt(count: number, width: number, x: number): { place: number; from: number; to: number } {
+  const place = Math.min(count - 1, Math.max(0, Math.floor((x / width) * count)));
+  return { place, from: (place / count) * width, to: ((place + 1) / count) * width };
+}
 
 export interface Place {
   row: Row;
@@ -21,6 +34,8 @@ export interface Place {
   stripHeight: number;
   /** A line above the row. */
   ruled: boolean;
+  /** The height above it in which its modules are named. */
+  named: number;
 }
 
 export interface Layout {
@@ -32,22 +47,43 @@ const TOTAL = 62;
 const GROUP_EXTRA = 8;
 const LEAF = 27;
 const TALLEST_LEAF = 60;
+/** So low are rows where all of them then fit. */
+export const LOWEST_LEAF = 13;
+const NAMED = 15;
 
-/** Fixed row heights; a small network gets taller rows to fill the panel. */
-export function placeRows(rows: readonly Row[], room: number): Layout {
+/** The heights of a row's parts but its strip: above and below it. */
+function insetsOf(row: Row, leaf: number): [number, number] {
+  if (row.kind === "total") return [7, 7];
+  return leaf < 20 ? [1, 1] : [3, 4];
+}
+
+/**
+ * Fixed row heights; a small network gets taller rows to fill the panel, and a large one lower rows if all fit then.
+ *
+ * @param width of a run's strips.
+ */
+export function placeRows(rows: readonly Row[], room: number, width = 0): Layout {
   const leaves = rows.filter((row) => row.kind !== "total").length;
-  const groups = rows.filter((row) => row.kind === "group").length;
-  const free = Math.floor((room - TOTAL - 8 - groups * GROUP_EXTRA) / Math.max(1, leaves));
-  const leaf = Math.min(TALLEST_LEAF, Math.max(LEAF, free));
+  const ruledAt = (row: Row, i: number): boolean => {
+    const above = rows[i - 1];
+    const block = row.kind === "group" || (row.kind === "layer" && row.depth < (above?.depth ?? 0));
+    return i > 0 && (above.kind === "total" || (block && row.depth === 0));
+  };
+  const namedAt = (row: Row): number => {
+    const cells = cellsIn(row, width);
+    return row.kind === "group" && row.modules && cells && width / cells.length >= NAMED_CELL ? NAMED : 0;
+  };
+  const extras = rows.map((row, i) => (ruledAt(row, i) ? GROUP_EXTRA : 0) + namedAt(row));
+  const free = Math.floor((room - TOTAL - 8 - extras.reduce((sum, extra) => sum + extra, 0)) / Math.max(1, leaves));
+  const leaf = free >= LOWEST_LEAF ? Math.min(TALLEST_LEAF, free) : LEAF;
   const places: Place[] = [];
   let top = 0;
   rows.forEach((row, i) => {
-    const above = rows[i - 1];
-    const block = row.kind === "group" || (row.kind === "layer" && row.depth < (above?.depth ?? 0));
-    const ruled = i > 0 && (above.kind === "total" || (block && row.depth === 0));
-    const extra = ruled ? GROUP_EXTRA : 0;
-    const [height, inset, below] = row.kind === "total" ? [TOTAL, 7, 7] : [leaf + extra, 3 + extra, 4];
-    places.push({ row, top, height, stripTop: top + inset, stripHeight: height - inset - below, ruled });
+    const [above, below] = insetsOf(row, leaf);
+    const height = row.kind === "total" ? TOTAL : leaf + extras[i];
+    const inset = above + extras[i];
+    const strip = { stripTop: top + inset, stripHeight: height - inset - below };
+    places.push({ row, top, height, ...strip, ruled: ruledAt(row, i), named: namedAt(row) });
     top += height;
   });
   return { places, height: top + 4 };

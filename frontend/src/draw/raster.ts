@@ -61,10 +61,13 @@ export function putRaster(context: CanvasRenderingContext2D, raster: Raster, x =
   context.putImageData(new ImageData(bytes, raster.width, raster.height), x, y);
 }
 
+/** The pitch of the hatch of pruned weights, in pixels of the page. */
+export const HATCH = 5;
+
 /** The pixel of a state that isn't tinted: pruned is hatched, no data dotted, both by position. */
 export function statePixel(pixels: Pixels, state: number, x: number, y: number, ratio: number): number {
   if (state === PRUNED) {
-    return (x + y) % (5 * ratio) < ratio ? pixels.hatch : pixels.states[PRUNED];
+    return (x + y) % (HATCH * ratio) < ratio ? pixels.hatch : pixels.states[PRUNED];
   }
   if (state === REACTIVATED && pixels.lines && (x + (8 * ratio - 1) * y) % (8 * ratio) < ratio) return pixels.lines;
   if (state === NO_DATA) return x % (4 * ratio) < ratio && y % (4 * ratio) < ratio ? pixels.dot : 0;

@@ -4,7 +4,7 @@ import type { Cells } from "../data/cells";
 import { levelOf, pixelColumns, type Scale } from "../data/scale";
 import { MOVING, NO_DATA, NONFINITE, PRUNED, REACTIVATED, STACK, STATES, VIOLATED } from "../data/states";
 import { type Columns, columnsOf } from "./columns";
-import { type Area, fillArea, statePixel } from "./raster";
+import { type Area, fillArea, HATCH, statePixel } from "./raster";
 import type { Pixels } from "./theme";
 
 /** Pools and stacks one pixel after the other. */
@@ -13,16 +13,20 @@ class Stack {
   /** Cumulative heights in stacking order; the last is the whole height. */
   readonly tops = new Int32Array(STATES);
   marks = 0;
+  /** The share of weights that is pruned, 0 where that isn't known. */
+  pruned = 0;
 
   /** Adds up the columns [from, to). @returns the mean delta of what moves. */
-  pool({ shares, marks, meanDelta }: Columns, from: number, to: number): number {
+  pool({ shares, marks, meanDelta, pruned }: Columns, from: number, to: number): number {
     this.shares.fill(0);
     this.marks = 0;
+    this.pruned = 0;
     let delta = 0;
     let weight = 0;
     for (let j = from; j < to; j++) {
       for (let s = 0; s < STATES; s++) this.shares[s] += shares[j * STATES + s];
       this.marks |= marks[j];
+      this.pruned += (pruned?.[j] || 0) / (to - from);
       const moving = shares[j * STATES + MOVING];
       if (!(moving > 0 && meanDelta[j] > 0)) continue;
       delta += moving * meanDelta[j];
@@ -71,6 +75,7 @@ export function drawStrip(area: Area, columns: Columns | null, scale: Scale, thr
   const under = columns ? pixelColumns(columns.starts, columns.end, { ...scale, width: area.width }) : null;
   const mark = Math.min(2 * raster.ratio, Math.ceil(area.height / 4));
   const { tops } = pixelStack;
+  const pitch = HATCH * raster.ratio;
   for (let dx = 0; dx < area.width; dx++) {
     const x = area.x + dx;
     const from = under ? under.from[dx] : -1;
@@ -81,17 +86,21 @@ export function drawStrip(area: Area, columns: Columns | null, scale: Scale, thr
       pixelStack.stack(area.height, raster.ratio + (pixelStack.marks & VIOLATED ? mark : 0), mark);
     } else {
       pixelStack.marks = 0;
+      pixelStack.pruned = 0;
       tops.fill(0);
       tops[STATES - 1] = area.height;
     }
     let y = area.y + area.height - 1;
+    // As much of the height is hatched as weights are pruned, whole channels or single ones.
+    const hatched = area.y + Math.round(pixelStack.pruned * area.height);
     for (let s = 0, place = y * raster.width + x; s < STATES; s++) {
       const state = STACK[s];
       const until = area.y + area.height - tops[s];
       const flat = state === MOVING ? tint : pixels.states[state];
       const patterned = state === PRUNED || state === NO_DATA;
       for (; y >= until; y--, place -= raster.width) {
-        raster.data[place] = patterned ? statePixel(pixels, state, dx, y, raster.ratio) : flat;
+        const hatch = y < hatched && state !== NO_DATA && (dx + y) % pitch < raster.ratio;
+        raster.data[place] = hatch ? pixels.hatch : patterned ? statePixel(pixels, state, dx, y, raster.ratio) : flat;
       }
     }
     const { marks } = pixelStack;

@@ -2,12 +2,15 @@
 
 import type { ComponentChildren } from "preact";
 import { useErrorBoundary, useState } from "preact/hooks";
-import { beginningAndEnd } from "../data/names";
+import type { Labels } from "../data/labels";
 import { shapePoints } from "../draw/marker";
+import { pageTextWidth } from "../draw/text";
 import type { Stops } from "../draw/theme";
 import { copyText } from "../host";
 import { NOT_LOADED, type Resource, retry } from "../state/resource";
+import { layerLabels, runLabels } from "../state/runs";
 import { tables, toggleTable } from "../state/store";
+import { useSize } from "./canvas";
 
 const PATHS = {
   search: "M15.5 14h-.8l-.3-.3a6.5 6.5 0 1 0-.7.7l.3.3v.8l5 5 1.5-1.5zm-6 0a4.5 4.5 0 1 1 0-9 4.5 4.5 0 0 1 0 9z",
@@ -48,29 +51,38 @@ export function Marker({ color, shape, size = 11 }: { color: string; shape: numb
   );
 }
 
-/** A letter and the sign that more are cut off, or a beginning that is as short. */
-const beginningWidth = (part: string): string => `min(1.6em, ${0.4 * part.length}em)`;
+/** Letters of another size, or bold ones, need more or less room than those that labels are measured in. */
+function lettersOf(element: Element): number {
+  const { fontSize, fontWeight } = getComputedStyle(element);
+  return (Number.parseFloat(fontSize) / 13) * (Number(fontWeight) > 550 ? 1.08 : 1);
+}
 
-/** A name that is cut in the middle if there is little room: runs often differ only in their last letters. */
-export function RunName({ text }: { text: string }) {
-  const parts = beginningAndEnd(text);
+/** A name as long as there is room for; no two of those that are shown together are cut to the same text. */
+function Fitted({ name, labels }: { name: string; labels: Labels }) {
+  const { ref, size } = useSize<HTMLElement>();
+  const full = labels(Number.POSITIVE_INFINITY).get(name) ?? name;
+  const room = ref.current && size.width > 0 ? (size.width + 1) / lettersOf(ref.current) : Number.POSITIVE_INFINITY;
+  // The box is no wider than its own name, which may be short.
+  const fits = pageTextWidth(full, 13) <= room;
   return (
-    <bdi class="path">
-      {parts.map((part, i) => (
-        <span key={i} class="name" style={i + 1 < parts.length ? { minWidth: beginningWidth(part) } : undefined}>
-          {part}
-        </span>
-      ))}
+    <bdi ref={ref} class="path" title={name} data-full={full}>
+      <span class="name">{fits ? full : (labels(room).get(name) ?? name)}</span>
     </bdi>
   );
 }
 
+/** A run's name. */
+export const RunName = ({ run }: { run: { name: string } }) => <Fitted name={run.name} labels={runLabels.value} />;
+
+/** A layer's name. */
+export const LayerName = ({ id }: { id: string }) => <Fitted name={id} labels={layerLabels.value} />;
+
 /** A run's marker and name. */
-export function RunLabel({ run }: { run: { name: string; short: string; color: string; shape: number } }) {
+export function RunLabel({ run }: { run: { name: string; color: string; shape: number } }) {
   return (
     <span class="run-label" title={run.name}>
       <Marker color={run.color} shape={run.shape} />
-      <RunName text={run.short} />
+      <RunName run={run} />
     </span>
   );
 }

@@ -1,15 +1,14 @@
 /** The whole page. */
 
-import { signal } from "@preact/signals";
-import { type ComponentType, createElement } from "preact";
+import { createElement } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ABSENT } from "../data/absent";
-import { plural } from "../data/format";
-import { CopyLines, Failure, Guard, Skeleton, Status, Switch } from "../parts/widgets";
+import { Failure, Guard, Skeleton, Status } from "../parts/widgets";
 import type { IndexAnswer } from "../server/types";
-import { begin, finish, loading } from "../state/frames";
+import { loading } from "../state/frames";
 import { indexOf } from "../state/runs";
 import { audit, channel, focusRow, helpOpen, hover, page, sideOpen, spoken, theme, view } from "../state/store";
+import { late, loadLate } from "./late";
 import { loadViews, shownView, viewOf } from "./parts";
 import { Sidebar } from "./sidebar";
 import { Toolbar } from "./toolbar";
@@ -56,59 +55,6 @@ function Spoken() {
   );
 }
 
-const IMPORT = "import tb_pastnet as pastnet";
-
-/** What records a training, by what trains. */
-const LINES = {
-  PyTorch: [IMPORT, 'recorder = pastnet.watch(model, "runs/a", optimizer, every=10)', "...  # your training loop"],
-  Keras: [IMPORT, 'callback = pastnet.PastNetCallback("runs/a", every=10)', "model.fit(x, y, callbacks=[callback])"],
-  JAX: [
-    IMPORT,
-    'recorder = pastnet.jax.Recorder("runs/a", params, every=10)',
-    "...  # your training loop, and after each update:",
-    "recorder.record(step, params)",
-    "recorder.close()  # at the end",
-  ],
-  NumPy: [
-    IMPORT,
-    'arrays = {"dense/kernel": lambda: kernel}',
-    'recorder = pastnet.numpy.Recorder("runs/a", arrays, every=10)',
-    "...  # your training loop, and after each update:",
-    "recorder.record(step)",
-    "recorder.close()  # at the end",
-  ],
-};
-type Framework = keyof typeof LINES;
-const FRAMEWORKS = Object.keys(LINES) as Framework[];
-const TITLES = Object.fromEntries(FRAMEWORKS.map((name) => [name, name])) as Record<Framework, string>;
-
-/** The empty state that teaches. */
-function Empty({ otherRuns, warnings }: { otherRuns: number; warnings: string[] }) {
-  const [framework, setFramework] = useState<Framework>("PyTorch");
-  return (
-    <div class="empty">
-      <h1>{ABSENT.data}</h1>
-      <p>
-        This tab shows which channels of a network still learn, which are quiet, and which are frozen or pruned, by step
-        and by run. These lines record it:
-      </p>
-      <Switch label="You train with" options={FRAMEWORKS} titles={TITLES} value={framework} onPick={setFramework} />
-      <CopyLines key={framework} lines={LINES[framework]} what="lines" />
-      <p>
-        Then start TensorBoard with <code>--logdir runs</code>. This page looks for data every 10 seconds.{" "}
-        {otherRuns > 0
-          ? `TensorBoard found ${plural(otherRuns, "run")} here, none with PastNet data.`
-          : "TensorBoard found no runs in this log directory."}
-      </p>
-      {warnings.map((warning) => (
-        <p key={warning} class="note">
-          {warning}
-        </p>
-      ))}
-    </div>
-  );
-}
-
 /** The chosen view; its part of the page may still be on the way. */
 function Shown() {
   const part = viewOf(view.value);
@@ -116,7 +62,7 @@ function Shown() {
   useEffect(() => {
     if (loading.value) return;
     loadViews();
-    loadLater();
+    loadLate();
   }, [loading.value]);
   if (part instanceof Error) return <Failure text={part.message} onRetry={() => window.location.reload()} />;
   return part ? createElement(part.component, null) : <FirstLoad />;
@@ -132,7 +78,7 @@ const NoRecords = () => (
 
 /** What an index that is there leads to. */
 function Indexed({ index }: { index: IndexAnswer }) {
-  if (index.runs.length === 0) return <Empty otherRuns={index.other_runs} warnings={index.warnings} />;
+  if (index.runs.length === 0) return <Nothing index={index} />;
   if (index.runs.every((run) => run.records === 0)) return <NoRecords />;
   return (
     <Guard key={view.value}>
@@ -141,24 +87,16 @@ function Indexed({ index }: { index: IndexAnswer }) {
   );
 }
 
-const later = signal<ComponentType | null>(null);
-let laterAsked = false;
-
-/** Loads the parts that the first picture does without. */
-function loadLater(): void {
-  if (laterAsked) return;
-  laterAsked = true;
-  begin();
-  const loaded = (part: { Later: ComponentType } | null) => {
-    later.value = part?.Later ?? null;
-    finish();
-  };
-  void import("./later").then(loaded, () => loaded(null));
+function Late() {
+  if (helpOpen.value || audit.value !== null || hover.value !== null) loadLate();
+  return late.value && createElement(late.value.Later, null);
 }
 
-function Late() {
-  if (helpOpen.value || audit.value !== null || hover.value !== null) loadLater();
-  return later.value && createElement(later.value, null);
+/** What teaches where nothing is recorded. */
+function Nothing({ index }: { index: IndexAnswer }) {
+  loadLate();
+  const props = { otherRuns: index.other_runs, warnings: index.warnings };
+  return late.value && createElement(late.value.Empty, props);
 }
 
 function Content() {
@@ -182,15 +120,26 @@ function FirstLoad() {
   );
 }
 
+/** Past the runs and the controls. */
+const skipToContent = () => document.querySelector("main")?.focus();
+
 export function App() {
   const { value: index } = indexOf();
   return (
     <div class={`page ${theme.value.dark ? "dark" : "light"} ${sideOpen.value ? "side" : ""}`}>
+      <button type="button" class="skip" onClick={skipToContent}>
+        Skip to the content
+      </button>
       {index ? <Progress /> : null}
       {!index || index.runs.length > 0 ? <Sidebar /> : null}
       <div class="right">
         {!index || index.runs.length > 0 ? <Toolbar /> : null}
-        <main>
+        {index && index.runs.length > 0 && view.value !== "findings" ? (
+          <section class="readout" aria-label="Numbers at the cursor">
+            {late.value ? createElement(late.value.Readout, null) : null}
+          </section>
+        ) : null}
+        <main tabIndex={-1}>
           <Content />
         </main>
       </div>

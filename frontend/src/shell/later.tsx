@@ -4,6 +4,12 @@ import { Button, Icon } from "../parts/widgets";
 import { helpOpen } from "../state/store";
 import { useDialog } from "./dialog";
 import { KEYS } from "./keys";
+
+export { Empty } from "./empty";
+export { Readout } from "./readout";
+export { Records } from "./records";
+export { Scales } from "./scales";
+
 import { Tooltip } from "./tooltip";
 import { ViolationsList } from "./violations";
 

@@ -1,24 +1,18 @@
-/** What the colours mean: the states with their shares, the scale of movement, and that of differences. */
+/** What the colours mean: the states with their shares. */
 
-import type { ComponentChildren } from "preact";
 import { ABSENT, DASH } from "../data/absent";
 import { figuresAt as layerFiguresAt } from "../data/cells";
-import { formatPower, formatShare } from "../data/format";
-import { differenceTicks } from "../data/measure";
+import { formatShare } from "../data/format";
 import type { Figures } from "../data/record";
-import { scaleTop } from "../data/scale";
 import { NONFINITE, STATE_HINTS, STATE_NAMES, STATE_TITLES } from "../data/states";
-import { MEASURE_TITLES } from "../data/urlstate";
-import { blend, type Stops } from "../draw/theme";
 import { Lost, OldSign } from "../parts/widgets";
 import { stepsText } from "../parts/words";
 import { cellsOf } from "../state/answers";
 import { blockAt, figuresAt } from "../state/at";
-import { baselineRun, differs } from "../state/baseline";
 import { numberSteps, pointedRun } from "../state/followers";
 import { insteadText, NOT_LOADED, type Resource } from "../state/resource";
-import { activeLayer, draftThreshold, focusedRun, listed, type Run, threshold, totalLayers } from "../state/runs";
-import { measure, theme, view } from "../state/store";
+import { activeLayer, focusedRun, listed, type Run, totalLayers } from "../state/runs";
+import { view } from "../state/store";
 
 /** The figures of the run in focus, as the view shows them, at the step under the pointer; and their answer. */
 function legendFigures(run: Run, step: number): [Figures | null, Resource<unknown> | null] {
@@ -80,90 +74,5 @@ export function Legend() {
         ) : null}
       </ul>
     </details>
-  );
-}
-
-interface ScaleProps {
-  label: string;
-  title: ComponentChildren;
-  stops: Stops;
-  /** Into which the gradient is divided. */
-  parts: number;
-  /** Places in per cent, and what is written there. */
-  ticks: readonly (readonly [number, string])[];
-  children?: ComponentChildren;
-}
-
-function ScaleOfColours({ label, title, stops, parts, ticks, children }: ScaleProps) {
-  const colors = Array.from({ length: parts + 1 }, (_, i) => blend(stops, i / parts)).join(", ");
-  return (
-    <section class="side-block" aria-label={label}>
-      <h2>{title}</h2>
-      <div class="gradient" style={{ background: `linear-gradient(to right, ${colors})` }} />
-      <div class="gradient-axis" aria-hidden="true">
-        {ticks.map(([left, text]) => (
-          <span key={text} class={left < 6 ? "start" : left > 94 ? "end" : ""} style={{ left: `${left}%` }}>
-            {text}
-          </span>
-        ))}
-      </div>
-      {children}
-    </section>
-  );
-}
-
-/** The powers of ten from the threshold to the top of the scale, at most five of them. */
-function movementTicks(lowest: number): [number, string][] {
-  const top = Math.log10(scaleTop(lowest));
-  const last = Math.floor(top + 1e-9);
-  const decades = Math.round(last - Math.log10(lowest));
-  const every = Math.max(1, Math.ceil(decades / 4));
-  const ticks = Array.from({ length: decades + 1 }, (_, i): [number, string] => {
-    const left = (100 * (last - i - Math.log10(lowest))) / (top - Math.log10(lowest));
-    return [left, `${left > 99 ? "≥ " : ""}${formatPower(10 ** (last - i))}`];
-  });
-  return ticks.filter(([left], i) => i % every === 0 && left > -1);
-}
-
-export const MovementScale = () => (
-  <ScaleOfColours
-    label="Movement scale"
-    title={
-      <>
-        Relative change per step (Δ) <span class="sub">‖w − w_past‖ / ‖w_past‖</span>
-      </>
-    }
-    stops={theme.value.movement}
-    parts={8}
-    ticks={movementTicks(draftThreshold.value ?? threshold.value)}
-  />
-);
-
-/** What the colours of differences mean. */
-export function VersusScale() {
-  const base = baselineRun.value;
-  if (!differs.value || !base) return null;
-  const layered = view.value === "layer";
-  const which = layered ? "delta" : measure.value;
-  return (
-    <ScaleOfColours
-      label="Scale of differences"
-      title={
-        <>
-          {layered ? "Δ" : MEASURE_TITLES[which]}{" "}
-          <span class="sub">
-            vs <bdi>{base.name}</bdi>
-          </span>
-        </>
-      }
-      stops={theme.value.diverging}
-      parts={4}
-      ticks={differenceTicks(which).map(([place, text]) => [50 + 50 * place, text])}
-    >
-      <p class="sub scale-words">
-        {which === "delta" ? "Moves less, the same, or more" : "Difference in percentage points"}
-        {layered ? ". State colours: the channel is in that state, and isn't in the baseline." : "."}
-      </p>
-    </ScaleOfColours>
   );
 }

@@ -1,29 +1,17 @@
 /** The side bar: runs, legend, threshold, records, keys. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { createElement } from "preact";
 import { ABSENT } from "../data/absent";
-import { formatCount, formatPower, plural } from "../data/format";
+import { formatCount, plural } from "../data/format";
 import { agoText, livenessOf } from "../data/live";
-import { Lost, Marker, OldSign, RunName } from "../parts/widgets";
-import { overviewOf } from "../state/answers";
-import { differs, isBaseline } from "../state/baseline";
-import { begin, finish } from "../state/frames";
+import { Marker, RunName } from "../parts/widgets";
+import { isBaseline } from "../state/baseline";
 import { showOnly, toggleRun } from "../state/navigate";
-import {
-  draftThreshold,
-  focusedRun,
-  indexOf,
-  listedRuns,
-  patience,
-  type Run,
-  runs,
-  shownRuns,
-  threshold,
-} from "../state/runs";
+import { indexOf, listedRuns, type Run, runs, shownRuns } from "../state/runs";
 import { helpOpen, update, view } from "../state/store";
 import { FilterBox } from "./filterbox";
-import { Legend, MovementScale, VersusScale } from "./legend";
-import { Records } from "./records";
+import { late } from "./late";
+import { Legend } from "./legend";
 
 /** How far a run is, and whether it is still recording. */
 function RunDetail({ run }: { run: Run }) {
@@ -67,7 +55,7 @@ function RunItem({ run, compact }: { run: Run; compact: boolean }) {
       <label title={run.name}>
         <input type="checkbox" checked={run.shown} onChange={() => toggleRun(run.name)} />
         <span class="run-text">
-          <RunName text={compact ? run.short : run.name} />
+          <RunName run={run} />
           {compact ? null : <RunDetail run={run} />}
         </span>
       </label>
@@ -127,82 +115,21 @@ function RunList() {
   );
 }
 
-/**
- * The distribution of Δ of the run in focus, over the slider: the part below the threshold will soon count as quiet.
- */
-function Deltas({ run, at }: { run: Run; at: number }) {
-  const { value, error } = overviewOf(run.name);
-  const deltas = value?.header.deltas;
-  if (!deltas) return <div class="deltas">{error ? <Lost why={error} /> : null}</div>;
-  const { from, to, counts } = deltas;
-  const most = Math.max(1, ...counts);
-  const below = ((Math.log10(at) - from) / (to - from)) * counts.length;
-  return (
-    <div class="deltas" role="img" aria-label={`Distribution of the relative deltas of ${run.name}`}>
-      {counts.map((count, bin) => (
-        <i key={String(bin)} class={bin < below ? "below" : ""} style={{ height: `${(100 * count) / most}%` }} />
-      ))}
-    </div>
-  );
-}
-
-function Threshold() {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const at = draftThreshold.value ?? threshold.value;
-  const commit = (value: number) => {
-    draftThreshold.value = value;
-    if (timer.current !== undefined) {
-      clearTimeout(timer.current);
-      finish();
-    }
-    begin();
-    timer.current = setTimeout(() => {
-      timer.current = undefined;
-      update({ threshold: value });
-      draftThreshold.value = null;
-      finish();
-    }, 250);
-  };
-  useEffect(() => () => clearTimeout(timer.current), []);
-  return (
-    <section class="side-block" aria-label="Threshold">
-      <h2>
-        <label for="threshold">Quiet below</label>
-        <span class="sub">
-          Δ &lt; {formatPower(at)} for {patience.value} records
-          <OldSign of={[focusedRun.value && overviewOf(focusedRun.value.name)]} />
-        </span>
-      </h2>
-      {focusedRun.value ? <Deltas run={focusedRun.value} at={at} /> : null}
-      <input
-        id="threshold"
-        type="range"
-        min={-7}
-        max={-1}
-        step="0.1"
-        value={Math.log10(at)}
-        aria-valuetext={`relative delta under ${formatPower(at)}`}
-        onInput={(event) => commit(Number((10 ** Number(event.currentTarget.value)).toPrecision(3)))}
-      />
-    </section>
-  );
-}
-
 export function Sidebar() {
   return (
     <aside aria-label="Runs and legend">
       <FilterBox id="run-filter" label="Filter runs (regex)" field="runFilter" />
       <div class="side-scroll">
         <RunList />
-        <Legend />
-        <VersusScale />
-        {differs.value && view.value === "network" ? null : <MovementScale />}
-        <Threshold />
-        <Records />
+        {view.value === "function" ? null : <Legend />}
+        {late.value ? (
+          <>
+            {view.value === "function" ? null : createElement(late.value.Scales, null)}
+            {createElement(late.value.Records, null)}
+          </>
+        ) : null}
       </div>
       <footer>
-        <kbd>←</kbd> <kbd>→</kbd> step <kbd>J</kbd> <kbd>K</kbd> layer <kbd>Enter</kbd> open <kbd>P</kbd> pin{" "}
-        <kbd>D</kbd> difference from baseline{" "}
         <button type="button" class="plain" onClick={() => (helpOpen.value = true)}>
           <kbd>?</kbd> all keys
         </button>

@@ -33,9 +33,17 @@ async function copyLink(): Promise<void> {
   setTimeout(() => (copied.value = ""), 2000);
 }
 
-/** The name of a file; a long part is cut to its end, in which layers and runs differ. */
-const fileName = (...parts: string[]): string =>
-  parts.map((part) => [...part.replace(/[^\p{L}\p{N}._-]+/gu, "_")].slice(-36).join("")).join("-");
+/** The most letters of a part of a file's name: three parts and an ending are a name anywhere. */
+const MOST_LETTERS = 72;
+
+/** The name of a file; a long part is cut in its middle. */
+function fileName(...parts: string[]): string {
+  const cut = (letters: string[]) =>
+    letters.length <= MOST_LETTERS
+      ? letters
+      : [...letters.slice(0, MOST_LETTERS / 2), "_", ...letters.slice(1 - MOST_LETTERS / 2)];
+  return parts.map((part) => cut([...part.replace(/[^\p{L}\p{N}._-]+/gu, "_")]).join("")).join("-");
+}
 
 async function pictureOf(kind: "svg" | "png"): Promise<Blob | null> {
   const { viewPicture } = await import("./picture");
@@ -187,6 +195,10 @@ function VersusToggle() {
   );
 }
 
+/** A view of outputs is offered where a run has any, or a link leads to it. */
+const offered = (): ViewName[] =>
+  VIEW_NAMES.filter((name) => name !== "function" || view.value === name || shownRuns.value.some(({ probe }) => probe));
+
 export function Toolbar() {
   return (
     <div class="toolbar">
@@ -201,7 +213,7 @@ export function Toolbar() {
       <FilterBox id="layer-filter" label="Filter layers (regex)" field="layerFilter" />
       <Switch
         label="View"
-        options={VIEW_NAMES}
+        options={offered()}
         titles={VIEW_TITLES}
         value={view.value}
         onPick={(name) => showView(name, shownView()?.layer() ?? null)}

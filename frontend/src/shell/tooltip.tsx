@@ -3,6 +3,7 @@
 import { ABSENT } from "../data/absent";
 import { type Cells, cellAt, lagAt, figuresAt as layerFiguresAt } from "../data/cells";
 import { formatCount, formatNumber, formatShare, plural } from "../data/format";
+import { keptByValue } from "../data/kept";
 import { durationText } from "../data/live";
 import { differenceText } from "../data/measure";
 import type { Figures } from "../data/record";
@@ -18,7 +19,7 @@ import { baseCell, baselineDiff, baseOf, sameOrigin } from "../state/baseline";
 import { tipped } from "../state/followers";
 import { insteadText } from "../state/resource";
 import { rows } from "../state/rows";
-import { activeLayer, layerIn, listed, type Run, runs } from "../state/runs";
+import { activeLayer, layerIn, layers, listed, type Run, runs } from "../state/runs";
 import { type Hover, hover, measure } from "../state/store";
 
 /** The height is that of most. */
@@ -109,9 +110,18 @@ const Head = ({ title, run, text }: { title: string; run: Run; text: string }) =
   </>
 );
 
+/** A cell of a row of repeated blocks. */
+function cellRow(id: string | null) {
+  const layer = layers.value.find((other) => other.id === id);
+  return layer && ({ kind: "layer", id: layer.id, label: layer.name, layers: cellLayers(layer.id) } as const);
+}
+
+const cellLayers = keptByValue((layer: string) => [layer]);
+
 /** Channels of a row of the tree in a run. */
 function RowTip({ at, run }: { at: Hover; run: Run }) {
-  const row = rows.value.find((other) => other.id === at.row && (other.kind === "total") === (at.row === ""));
+  const row =
+    rows.value.find((other) => other.id === at.row && (other.kind === "total") === (at.row === "")) ?? cellRow(at.row);
   const base = baseOf(run);
   if (!row) return null;
   const figures = figuresAt(run, row.layers, at.step);

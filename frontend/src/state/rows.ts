@@ -6,13 +6,14 @@ import { computed } from "@preact/signals";
 import type { Cells } from "../data/cells";
 import { summarise } from "../data/cells";
 import { kept, keptByValue } from "../data/kept";
-import { type Row, treeRows } from "../data/layers";
+import type { Row } from "../data/layers";
 import { type Order, orderRows } from "../data/sort";
 import { cellsOf } from "./answers";
 import { shownMeasure } from "./baseline";
 import { cursor } from "./cursor";
-import { layerIn, layers, type Run, runs, shownRuns } from "./runs";
-import { closed, layerFilter, order, rowsOf, rowZoom, sorted } from "./store";
+import { layerIn, type Run, runs, shownRuns } from "./runs";
+import { order, rowsOf, rowZoom, sorted } from "./store";
+import { tree } from "./viewport";
 
 /** The mean over the shown runs, of differences by their size; what has no value comes last. */
 function weightOf({ layers: own }: Row): number {
@@ -22,8 +23,8 @@ function weightOf({ layers: own }: Row): number {
 }
 
 export const rows = computed<Row[]>(() => {
-  const list = treeRows(layers.value, new Set(closed.value), layerFilter.value.pattern, sorted.value);
-  if (!sorted.value) return list;
+  if (!sorted.value) return tree.value;
+  const list = [...tree.value];
   const weights = new Map(list.map((row) => [row, row.kind === "total" ? Infinity : weightOf(row)]));
   return list.sort((a, b) => weights.get(b)! - weights.get(a)! || 0);
 });

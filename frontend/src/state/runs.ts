@@ -1,12 +1,15 @@
 /** The runs and layers that the page shows, from the index and the page's state. */
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { kept } from "../data/kept";
+import { type Labels, labelsOf } from "../data/labels";
 import { mergeLayers } from "../data/layers";
 import { groupName, passes, shortNames } from "../data/names";
 import type { Scale } from "../data/scale";
 import { FOLLOWING, LEGEND } from "../data/states";
 import { expand, mergeSteps } from "../data/steps";
 import { SHAPES } from "../draw/marker";
+import { pageTextWidth } from "../draw/text";
 import { runColor } from "../draw/theme";
 import { fetchIndex } from "../server/fetch";
 import type { IndexAnswer, LayerInfo, RunInfo } from "../server/types";
@@ -45,16 +48,34 @@ export const draftThreshold = signal<number | null>(null);
 export const threshold = computed(() => page.value.threshold ?? indexValue.value?.threshold ?? 1e-4);
 export const patience = computed(() => indexValue.value?.patience ?? 5);
 
-const shorts = computed(() => shortNames((indexValue.value?.runs ?? []).map(({ name }) => name)));
+const names = computed(() => (indexValue.value?.runs ?? []).map(({ name }) => name));
+const shorts = computed(() => shortNames(names.value));
+
+/** The size of the page's letters. */
+const LETTERS = 13;
+const widthOf = (text: string) => pageTextWidth(text, LETTERS);
+
+/** What runs are called in a room of so many pixels. */
+export const runLabels: ReadonlySignal<Labels> = computed(() => labelsOf(names.value, widthOf, false));
 
 const expanded = computed(() => (indexValue.value?.runs ?? []).map((run) => expand(run.steps)));
+
+/** A shape that no other run of the colour has, as long as there is one. */
+function shapeOf(color: string, first: number, taken: Set<string>): number {
+  const tries = Array.from({ length: SHAPES }, (_, i) => (first + i) % SHAPES);
+  const shape = tries.find((own) => !taken.has(`${color} ${own}`)) ?? first % SHAPES;
+  taken.add(`${color} ${shape}`);
+  return shape;
+}
 
 /** All runs, with the colours of TensorBoard's Time Series. */
 export const runs: ReadonlySignal<Run[]> = computed(() => {
   const hiddenNames = new Set(hidden.value);
+  const taken = new Set<string>();
   return (indexValue.value?.runs ?? []).map((run, i) => {
     const index = [run.name, ...run.tb_runs].map((name) => hostRuns.value.indexOf(name)).find((at) => at >= 0) ?? i;
-    const look = { color: runColor(index, dark.value), shape: i % SHAPES, shown: !hiddenNames.has(run.name) };
+    const color = runColor(index, dark.value);
+    const look = { color, shape: shapeOf(color, i, taken), shown: !hiddenNames.has(run.name) };
     return { ...run, ...look, short: shorts.value.get(run.name)!, recordSteps: expanded.value[i] };
   });
 });
@@ -94,6 +115,14 @@ export const layers = computed<LayerInfo[]>(() => {
   return mergeLayers(networks.map((at) => indexValue.value?.networks[at]).filter((network) => network !== undefined));
 });
 
+/** What layers are called in a room of so many pixels. */
+export const layerLabels: ReadonlySignal<Labels> = computed(() =>
+  labelsOf(
+    layers.value.map(({ id }) => id),
+    widthOf,
+  ),
+);
+
 /** Layers that pass the filter: those that J and K walk. */
 export const listedLayers = computed(() => layers.value.filter((layer) => passes(layerFilter.value, layer.id)));
 
@@ -107,6 +136,14 @@ export const totalLayers = computed<readonly string[]>(() => listedLayers.value.
 /** The layer of the Layer view as the given run has it. */
 export const layerIn = (run: RunInfo, id: string): LayerInfo | undefined =>
   indexValue.value?.networks[run.network]?.layers.find((layer) => layer.id === id);
+
+const idsOf = kept((list: readonly LayerInfo[]) => new Set(list.map(({ id }) => id)));
+
+/** Whether a run has none of some layers. */
+export function lacks(run: RunInfo, ids: readonly string[]): boolean {
+  const own = indexValue.value?.networks[run.network]?.layers;
+  return own !== undefined && ids.length > 0 && !ids.some((id) => idsOf(own).has(id));
+}
 
 /** The layer of the Layer view: the chosen one, null where no shown run has it; the first one where none is chosen. */
 export const activeLayer = computed<LayerInfo | null>(() => {

@@ -1,6 +1,7 @@
 /** What a view is to the frame around it. `views/index.ts` has one of each name: the compiler misses none. */
 
 import type { ComponentType } from "preact";
+import { joinTables } from "../data/csv";
 import { fetchCsv } from "../server/fetch";
 import { type Run, threshold } from "../state/runs";
 import { variableId } from "../state/store";
@@ -10,7 +11,7 @@ export interface CsvFile {
   /** Of the file, without its ending: its parts, of which long ones are cut. */
   name: readonly string[];
   /** The text, or what the route answers. */
-  source: () => string | Promise<Blob>;
+  source: () => string | Promise<string | Blob>;
 }
 
 export interface View {
@@ -50,18 +51,30 @@ export interface RegisteredView {
   load: () => Promise<View>;
 }
 
-/** Files that the server writes: of each run all layers, or one of them. */
-export const runFiles = (runs: readonly Run[], layer: string | null): CsvFile[] =>
-  runs.map(({ name }) => ({
-    title: `CSV of ${name}, ${layer === null ? "all layers" : "this layer"}`,
-    name: [name, ...(layer === null ? [] : [layer])],
-    source: () => fetchCsv({ run: name, layer, variable: layer && variableId.peek(), th: threshold.peek() }),
-  }));
+/** The tables of some runs: that of one as the server writes it, those of several as one. */
+function tableOf(
+  runs: readonly Run[],
+  what: string,
+  name: readonly string[],
+  ask: (run: string) => Promise<Blob>,
+): CsvFile[] {
+  const [first] = runs;
+  if (runs.length === 0) return [];
+  if (runs.length === 1)
+    return [{ title: `CSV of ${first.name}, ${what}`, name: [first.name, ...name], source: () => ask(first.name) }];
+  const source = async () => {
+    const tables = runs.map(async ({ name: run }) => ({ run, table: await (await ask(run)).text() }));
+    return joinTables(await Promise.all(tables));
+  };
+  return [{ title: `CSV of ${runs.length} runs, ${what}`, name: [`${runs.length}_runs`, ...name], source }];
+}
 
-/** Of each run how far its outputs moved. */
+/** What the server writes of runs: all layers, or one of them. */
+export const runFiles = (runs: readonly Run[], layer: string | null): CsvFile[] =>
+  tableOf(runs, layer === null ? "all layers" : "this layer", layer === null ? [] : [layer], (run) =>
+    fetchCsv({ run, layer, variable: layer && variableId.peek(), th: threshold.peek() }),
+  );
+
+/** How far the outputs of runs moved. */
 export const functionFiles = (runs: readonly Run[]): CsvFile[] =>
-  runs.map(({ name }) => ({
-    title: `CSV of ${name}, changes of outputs`,
-    name: [name],
-    source: () => fetchCsv({ run: name, function: 1 }),
-  }));
+  tableOf(runs, "changes of outputs", [], (run) => fetchCsv({ run, function: 1 }));

@@ -18,7 +18,7 @@ async function pictures(frame) {
     pair: await frame.$$eval(".pair select", (all) => all.map((one) => one.value)),
     said: await text(frame, ".pair p"),
     layers: await frame.$$eval(".lap", (all) =>
-      all.map((one) => [one.querySelector("bdi").textContent, one.querySelector("span").textContent]),
+      all.map((one) => [one.querySelector("bdi").textContent, one.querySelector(":scope > span").textContent]),
     ),
     on: await text(frame, ".lap.on bdi"),
     notes: await text(frame, ".compare .note"),
@@ -185,6 +185,6 @@ export async function compareTake(stay) {
     png: { ...png, data: png.data.slice(0, 8) },
     pairs: await save("all pairs"),
     layers: await save("by layer"),
-    run: await save("CSV of other"),
+    run: await save("CSV of 2 runs"),
   };
 }

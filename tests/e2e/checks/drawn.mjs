@@ -84,7 +84,7 @@ export async function drawnCompare({ base, newPage }, { step, runs }) {
       const middle = lap.offsetTop + lap.clientHeight / 2 - canvas.offsetTop;
       return [
         lap.querySelector("bdi").textContent,
-        lap.querySelector("span").textContent,
+        lap.querySelector(":scope > span").textContent,
         colours(canvas, place(plot), middle, 1)[0],
       ];
     });

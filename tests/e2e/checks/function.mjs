@@ -143,7 +143,10 @@ export async function functionSlowly({ base, newPage }, { runs }) {
     while (!held.has(run)) await frame.evaluate(() => new Promise(requestAnimationFrame));
     await held.get(run).continue();
     await answer;
-    await frame.waitForFunction((count) => document.querySelectorAll(".fn-values button").length === count, shown.length + 1);
+    await frame.waitForFunction(
+      (count) => document.querySelectorAll(".fn-values button").length === count,
+      shown.length + 1,
+    );
     await frame.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     shown.push(await pictures(frame));
   }
@@ -165,7 +168,7 @@ export async function functionTake({ base, newPage }) {
     return { menu, name: download.suggestedFilename(), data: Buffer.concat(chunks).toString("latin1") };
   };
   const png = await save("PNG");
-  const found = { png: { ...png, data: png.data.slice(0, 8) }, csv: await save("CSV of calm") };
+  const found = { png: { ...png, data: png.data.slice(0, 8) }, csv: await save("CSV of") };
   const legend = async () => {
     const titles = ["Moving, Δ from", "Quiet", "Frozen", "Pruned", "Violated"];
     const { data } = await save("SVG");

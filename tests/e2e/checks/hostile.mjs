@@ -6,7 +6,9 @@ import { click, goTo, hashOf, NETWORK, press, text } from "../visit.mjs";
 /** Which of the names no element has as its whole text. */
 const missing = (frame, names) =>
   frame.evaluate((wanted) => {
-    const texts = new Set([...document.querySelectorAll("body *")].map((element) => element.textContent));
+    const all = [...document.querySelectorAll("body *")];
+    // A name that is cut has all of it as its title.
+    const texts = new Set(all.flatMap((element) => [element.textContent, element.title]));
     return wanted.filter((name) => !texts.has(name));
   }, names);
 
@@ -56,9 +58,11 @@ async function downloads(page, frame) {
 
 const asTable = (frame) => click(frame, "button[aria-label^='View'][aria-label$='as a table']");
 
+const titles = (frame, selector) => frame.$$eval(selector, (all) => all.map(({ title }) => title));
+
 /** The list of findings. */
 async function inFindings(frame, { runs }) {
-  const told = await frame.$$eval(".finding-run > span", (names) => names.map(({ title }) => title));
+  const told = await frame.$$eval(".finding-run > span[title]", (names) => names.map(({ title }) => title));
   return { runs: runs.filter((run) => !told.includes(run)), told, texts: await text(frame, ".finding .finding-text") };
 }
 
@@ -93,8 +97,8 @@ async function inLayer(page, frame, { layer, runs }) {
   const found = {
     title: await text(frame, ".layer-title h1"),
     runs: await missing(frame, runs),
-    tabs: await text(frame, ".run-tabs .path"),
-    barcodes: await text(frame, ".barcode-names .path"),
+    tabs: await titles(frame, ".run-tabs .path"),
+    barcodes: await titles(frame, ".barcode-names .path"),
     variables: await text(frame, ".layer-title option"),
     url: await frame.evaluate(() => document.documentElement.dataset.pastnetUrl),
     violation: await text(frame, ".violation"),

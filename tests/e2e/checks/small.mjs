@@ -34,7 +34,9 @@ function lostParts() {
       const box = part.getBoundingClientRect();
       return part.scrollWidth > 0 && (box.width < 4 || box.left < left - 1 || box.right > right + 1);
     });
-    return lost && path.checkVisibility() && right > left ? [path.textContent] : [];
+    // A layer may be called by a space, which is narrow.
+    const named = path.textContent.trim() !== "";
+    return lost && named && path.checkVisibility() && right > left ? [path.textContent] : [];
   });
 }
 

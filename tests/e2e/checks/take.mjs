@@ -28,5 +28,5 @@ export async function take({ base, newPage }) {
     for await (const chunk of await download.createReadStream()) chunks.push(chunk);
     return { name: download.suggestedFilename(), head: Buffer.concat(chunks).subarray(0, 200).toString("latin1") };
   };
-  return { link, followed, png: await save("PNG"), csv: await save("CSV of dense") };
+  return { link, followed, png: await save("PNG"), csv: await save("CSV of") };
 }

@@ -7,7 +7,7 @@ import type { OverlapColumns } from "../../draw/difference";
 import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
 import { Plot, type Target } from "../../parts/plot";
-import { DataTable, Marker, Status, TableButton, Waiting } from "../../parts/widgets";
+import { DataTable, LayerName, Marker, Status, TableButton, Waiting } from "../../parts/widgets";
 import { recordStep } from "../../state/at";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
@@ -90,7 +90,7 @@ function Rows({ pair, list, first, last, pitch, names, width }: Drawn) {
               onClick={() => choose(layer.id)}
               onDblClick={() => openLayer(layer.id, pair[0].name)}
             >
-              <bdi>{layer.id}</bdi>
+              <LayerName id={layer.id} />
             </button>
             <i style={{ width: `${width}px` }} />
             <span class={reason ? "sub" : ""} title={reason}>

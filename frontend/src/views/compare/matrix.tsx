@@ -1,6 +1,6 @@
 /** Overlap of each pair of runs at the cursor, the choice of A and B, and what their numbers mean. */
 
-import { formatCount } from "../../data/format";
+import { formatCount, plural } from "../../data/format";
 import { formatOverlap, numbersText, pairOf, pairTexts, REASONS, setText } from "../../data/overlap";
 import { MASK_KINDS, UNITS } from "../../data/urlstate";
 import { overlapStyle } from "../../draw/difference";
@@ -39,9 +39,35 @@ function Cell({ answer, pair, on, size }: { answer: OverlapAnswer; pair: Overlap
   );
 }
 
-function Matrix({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
+/** Runs by their initialization, where several share each of them: other pairs can't be compared. */
+function blocksOf(list: readonly Run[]): Run[][] {
+  const byOrigin = new Map<string | null, Run[]>();
+  for (const run of list) byOrigin.set(run.origin, [...(byOrigin.get(run.origin) ?? []), run]);
+  const blocks = [...byOrigin.values()];
+  const apart = blocks.filter((block) => block.length > 1).length > 1;
+  return apart ? blocks.filter((block) => block.length > 1) : [[...list]];
+}
+
+/** A matrix for each initialization. */
+function Matrices({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
+  const blocks = blocksOf(comparedRuns.value);
+  const alone = comparedRuns.value.length - blocks.reduce((sum, block) => sum + block.length, 0);
+  return (
+    <>
+      {blocks.map((block, i) => (
+        <div key={block[0].name}>
+          {blocks.length > 1 ? <p class="sub">Initialization {i + 1}</p> : null}
+          <Matrix answer={answer} pair={pair} list={block} />
+        </div>
+      ))}
+      {alone > 0 ? <p class="sub">{plural(alone, "run")} that share their initialization with no other</p> : null}
+      <Key answer={answer} />
+    </>
+  );
+}
+
+function Matrix({ answer, pair, list }: { answer: OverlapAnswer; pair: Pair; list: readonly Run[] }) {
   const { ref, size } = useSize<HTMLDivElement>();
-  const list = comparedRuns.value;
   const width = Math.max(6, Math.min(52, Math.floor((size.width - NAMES) / list.length) - 2));
   const height = width >= 40 ? 34 : Math.max(12, Math.min(width, 24));
   const choose = (event: MouseEvent) => {
@@ -57,39 +83,36 @@ function Matrix({ answer, pair }: { answer: OverlapAnswer; pair: Pair }) {
     return <Cell key={other.name} answer={answer} pair={overlap} on={on} size={width} />;
   };
   return (
-    <>
-      <div ref={ref} class="matrix-place">
-        {/* biome-ignore lint/a11y/useKeyWithClickEvents: the lists under the matrix and [ ] { } choose by keyboard */}
-        <table class="matrix" onClick={choose} onPointerLeave={pointNowhere}>
-          <caption class="offscreen">Overlap of each pair of runs, small number: expected by chance</caption>
-          <thead>
-            <tr>
-              <td style={{ width: `${NAMES}px` }} />
-              {list.map((run) => (
-                <th key={run.name} scope="col" title={run.name} style={{ width: `${width + 2}px` }}>
-                  <Marker color={run.color} shape={run.shape} size={Math.min(10, width)} />
-                  <span class="offscreen">{run.name}</span>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
+    <div ref={ref} class="matrix-place">
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the lists under the matrix and [ ] { } choose by keyboard */}
+      <table class="matrix" onClick={choose} onPointerLeave={pointNowhere}>
+        <caption class="offscreen">Overlap of each pair of runs, small number: expected by chance</caption>
+        <thead>
+          <tr>
+            <td style={{ width: `${NAMES}px` }} />
             {list.map((run) => (
-              <tr key={run.name} style={{ height: `${height}px` }}>
-                <th scope="row" title={run.name} class={pair.includes(run) ? "own" : ""}>
-                  <div>
-                    <Marker color={run.color} shape={run.shape} size={9} />
-                    <RunName text={run.short} />
-                  </div>
-                </th>
-                {list.map((other) => cellOf(run, other))}
-              </tr>
+              <th key={run.name} scope="col" title={run.name} style={{ width: `${width + 2}px` }}>
+                <Marker color={run.color} shape={run.shape} size={Math.min(10, width)} />
+                <span class="offscreen">{run.name}</span>
+              </th>
             ))}
-          </tbody>
-        </table>
-      </div>
-      <Key answer={answer} />
-    </>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map((run) => (
+            <tr key={run.name} style={{ height: `${height}px` }}>
+              <th scope="row" title={run.name} class={pair.includes(run) ? "own" : ""}>
+                <div>
+                  <Marker color={run.color} shape={run.shape} size={9} />
+                  <RunName run={run} />
+                </div>
+              </th>
+              {list.map((other) => cellOf(run, other))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -198,7 +221,7 @@ function Toggles() {
 export function MatrixPanel({ pair }: { pair: Pair }) {
   const asked = overlapOf();
   const answer = asked.value;
-  const Shown = tables.value.has("overlap") ? PairsTable : Matrix;
+  const Shown = tables.value.has("overlap") ? PairsTable : Matrices;
   return (
     <div class="matrix-part">
       <div class="panel-line">

@@ -99,7 +99,7 @@ function Side({ side, ...props }: SideProps & { side: 0 | 1 }) {
       <div class="side-head">
         <Marker color={run.color} shape={run.shape} />
         <b title={run.name}>
-          <RunName text={run.short} />
+          <RunName run={run} />
         </b>
         <span class="sub">{cells ? aliveText(cells, numberSteps[1].value) : ""}</span>
       </div>

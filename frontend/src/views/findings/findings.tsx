@@ -7,7 +7,7 @@ import { LISTED } from "../../data/states";
 import { drawStrip } from "../../draw/strip";
 import { RasterCanvas, useSize } from "../../parts/canvas";
 import { Crosshair } from "../../parts/plot";
-import { Marker, Select, Skeleton, Status } from "../../parts/widgets";
+import { Marker, RunName, Select, Skeleton, Status } from "../../parts/widgets";
 import type { Finding } from "../../server/types";
 import { findingLane } from "../../state/answers";
 import {
@@ -33,7 +33,6 @@ const STRIP = 150;
 /** The run of a finding, or how many runs it is about. */
 function RunsOf({ names }: { names: readonly string[] }) {
   const runs = names.map(runNamed).filter((run) => run !== null);
-  const text = runs.length === 1 ? runs[0].short : plural(names.length, "run");
   return (
     <span class="finding-run">
       {runs.slice(0, 8).map((run) => (
@@ -41,7 +40,11 @@ function RunsOf({ names }: { names: readonly string[] }) {
           <Marker color={run.color} shape={run.shape} />
         </span>
       ))}
-      <bdi title={names.join("\n")}>{text}</bdi>
+      {runs.length === 1 ? (
+        <RunName run={runs[0]} />
+      ) : (
+        <bdi title={names.join("\n")}>{plural(names.length, "run")}</bdi>
+      )}
     </span>
   );
 }

@@ -23,7 +23,7 @@ const [LOWEST, TALLEST] = [15, 76];
 const HEAD = 26;
 /** A letter of a name, about; its marker and gaps; and most of the width that names take. */
 const [LETTER, MARKER, MOST_NAMES] = [7, 38, 0.36];
-const RATE = 92;
+const RATE = 104;
 const SCALAR = 116;
 /** Narrower than this, the numbers are left out. */
 const NARROW = 560;

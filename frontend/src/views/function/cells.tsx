@@ -8,7 +8,7 @@ import { Axis } from "../../parts/axis";
 import { RasterCanvas, useRows } from "../../parts/canvas";
 import { RunTabs } from "../../parts/controls";
 import { Plot } from "../../parts/plot";
-import { DataTable, movedTo, RunLabel, RunName } from "../../parts/widgets";
+import { DataTable, LayerName, movedTo, RunLabel } from "../../parts/widgets";
 import { cursor } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
 import { openLayer } from "../../state/navigate";
@@ -111,7 +111,7 @@ function Names({ rows: { drawn, first, pitch } }: { rows: Rows }) {
           title={`${placeText(own)}: ${formatCount(own.elements)} values per sample`}
           onClick={() => update({ place: own.id })}
         >
-          <RunName text={own.name} />
+          <LayerName id={own.name} />
         </button>
       ))}
     </div>

@@ -26,7 +26,7 @@ import {
 import { pageTextWidth } from "../../draw/text";
 import { Canvas, inPixels, Sized } from "../../parts/canvas";
 import { pointAt, pointNowhere } from "../../parts/plot";
-import { DataTable, OldSign, RunLabel, RunName, Status } from "../../parts/widgets";
+import { DataTable, LayerName, OldSign, RunLabel, Status } from "../../parts/widgets";
 import { blockAt, withoutQuietAt } from "../../state/at";
 import { cursor, readStep } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
@@ -163,7 +163,7 @@ function Plot({ entry, width, height }: { entry: Probed; width: number; height: 
             class={layer === chosen ? "own" : ""}
             style={{ left: `${left}px`, top: `${top}px`, width: `${wide}px` }}
           >
-            <RunName text={layer} />
+            <LayerName id={layer} />
             {more}
           </span>
         ))}

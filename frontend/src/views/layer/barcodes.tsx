@@ -99,7 +99,7 @@ export function AcrossRuns({ layer, channel, run }: { layer: string; channel: nu
     name: (
       <>
         <Marker color={entry.run.color} shape={entry.run.shape} size={9} />
-        <RunName text={entry.run.short} />
+        <RunName run={entry.run} />
       </>
     ),
   }));

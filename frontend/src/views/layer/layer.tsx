@@ -260,6 +260,7 @@ export const layer: View = {
   files() {
     const own = activeRun.value;
     const list = own ? [own, ...shownRuns.value.filter((run) => run.name !== own.name)] : shownRuns.value;
-    return runFiles(list, activeLayer.value?.id ?? null);
+    const layer = activeLayer.value?.id ?? null;
+    return runFiles(layer === null ? list : list.filter((run) => layerIn(run, layer)), layer);
   },
 };

@@ -59,7 +59,7 @@ function Thumbnail(props: { run: Run; layer: string; overlap: [string, string] |
     >
       <span class="thumb-head">
         <Marker color={run.color} shape={run.shape} size={9} />
-        <RunName text={run.short} />
+        <RunName run={run} />
         <span class="sub">{overlap ?? <Largest cells={cells} />}</span>
       </span>
       <div class="thumb-plot" style={{ height: `${HEIGHT}px` }}>

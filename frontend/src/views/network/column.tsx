@@ -4,11 +4,16 @@
 
 import { ABSENT } from "../../data/absent";
 import { formatCount, formatShare, plural } from "../../data/format";
+import { kept } from "../../data/kept";
+import { labelsOf } from "../../data/labels";
+import type { Row } from "../../data/layers";
 import { differenceText, measureName } from "../../data/measure";
 import type { Figures } from "../../data/record";
-import { GAP, type Layout, NAME_WIDTH, placeAt } from "../../data/rowbox";
+import { cellAt, cellsIn, GAP, type Layout, type Place, placeAt } from "../../data/rowbox";
+import { toPixel, toStep } from "../../data/scale";
 import { LISTED, STATE_NAMES } from "../../data/states";
 import { sparsityText } from "../../data/violations";
+import { pageTextWidth } from "../../draw/text";
 import { Axis } from "../../parts/axis";
 import { startDrag, stepPointer } from "../../parts/plot";
 import { Lost, Marker, movedTo, type Named, OldSign, RunName, Status } from "../../parts/widgets";
@@ -20,9 +25,9 @@ import { cursor } from "../../state/cursor";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
 import { listViolations, openLayer } from "../../state/navigate";
 import { WAITING } from "../../state/resource";
-import { type Run, shownRuns, totalLayers } from "../../state/runs";
+import { lacks, type Run, scaleOf, shownRuns, totalLayers } from "../../state/runs";
 import { focusRow, hover, measure, runName, update } from "../../state/store";
-import { inSight } from "../../state/viewport";
+import { inSight, nameWidth } from "../../state/viewport";
 import { Badge } from "./names";
 import { stripsOf } from "./strips";
 
@@ -115,7 +120,7 @@ export function RunHead({ run, width, place }: { run: Run; width: number; place:
     <div class="run-head" title={run.name}>
       <div class="run-head-name">
         <Marker color={run.color} shape={run.shape} />
-        <RunName text={run.short} />
+        <RunName run={run} />
         {audit ? (
           <Badge
             run={run}
@@ -160,10 +165,79 @@ function Words({ run, width }: { run: Run; width: number }) {
   return <div class="strips-label" role="img" aria-label={label} style={{ width: `${width}px` }} />;
 }
 
-export function RunColumn({ run, layout, width }: { run: Run; layout: Layout; width: number }) {
+/** The cell of a row at a step of the whole column: its layer, and the step within it. */
+function cellOf(row: Row, pointed: number, width: number): { layer: string | null; step: number } | null {
+  const cells = cellsIn(row, width);
+  if (!cells) return null;
+  const x = toPixel(scaleOf(width), pointed);
+  const { place, from, to } = cellAt(cells.length, width, x);
+  return { layer: cells[place], step: toStep(scaleOf(to - from), x - from) };
+}
+
+const moduleLabels = kept((modules: readonly string[]) => labelsOf(modules, (text) => pageTextWidth(text, 11)));
+
+/** Of narrower labels not every one is shown. */
+const MIN_LABEL = 18;
+
+/** What the cells of repeated blocks are, above the first of them. */
+function Modules({ layout, width }: { layout: Layout; width: number }) {
+  return (
+    <>
+      {layout.places.map(({ row, stripTop, named }) => {
+        if (named === 0 || row.kind !== "group" || !row.modules) return null;
+        const cell = width / row.modules.length;
+        const labels = moduleLabels(row.modules)(Math.max(cell - 6, MIN_LABEL));
+        const every = Math.ceil(MIN_LABEL / Math.max(1, cell - 6));
+        return (
+          <div key={row.id} class="modules" style={{ top: `${stripTop - named}px` }} aria-hidden="true">
+            {row.modules.map((name, i) => (
+              <span key={name} style={{ width: `${cell}px` }}>
+                {i % every === 0 ? labels.get(name) : ""}
+              </span>
+            ))}
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+/** Says of rows that the run has none of their layers. */
+function Absent({ run, places, width }: { run: Run; places: readonly Place[]; width: number }) {
+  return (
+    <>
+      {places.map(({ row, stripTop, stripHeight }) =>
+        lacks(run, row.layers) ? (
+          <span
+            key={`${row.kind} ${row.id}`}
+            class="absent"
+            style={{ top: `${stripTop}px`, width: `${width}px`, lineHeight: `${stripHeight}px` }}
+          >
+            {ABSENT.layerIn}
+          </span>
+        ) : null,
+      )}
+    </>
+  );
+}
+
+interface ColumnProps {
+  run: Run;
+  layout: Layout;
+  /** Those that are drawn. */
+  places: readonly Place[];
+  width: number;
+}
+
+export function RunColumn({ run, layout, places, width }: ColumnProps) {
   const pointer = stepPointer(width, (pointed, y) => {
-    const step = recordStep(run, pointed);
     const row = placeAt(layout, y)?.row;
+    const cell = row && cellOf(row, pointed, width);
+    if (row && cell) {
+      const open = () => cell.layer !== null && openLayer(cell.layer, run.name);
+      return { step: recordStep(run, cell.step), run: run.name, row: cell.layer ?? row.id, open };
+    }
+    const step = recordStep(run, pointed);
     if (!row) return { step, silent: true };
     return {
       step,
@@ -180,6 +254,8 @@ export function RunColumn({ run, layout, width }: { run: Run; layout: Layout; wi
   return (
     <div class="run-column" {...pointer} onPointerDown={(event) => startDrag(event, width)}>
       {inSight(run.name) ? <Words run={run} width={width} /> : null}
+      {inSight(run.name) ? <Modules layout={layout} width={width} /> : null}
+      {inSight(run.name) ? <Absent run={run} places={places} width={width} /> : null}
     </div>
   );
 }
@@ -192,10 +268,19 @@ interface OutlineProps {
 
 function Outline({ layout, column, run, row }: OutlineProps & { run: string | null; row: string | null }) {
   const place = shownRuns.value.findIndex(({ name }) => name === run);
-  const rowBox = layout.places.find((other) => other.row.id === row && (other.row.kind === "total") === (row === ""));
+  const width = column - GAP;
+  const cellsOf = (other: Row) => cellsIn(other, width);
+  const rowBox = layout.places.find((other) =>
+    row === ""
+      ? other.row.kind === "total"
+      : other.row.id === row || (row !== null && cellsOf(other.row)?.includes(row)),
+  );
   if (run === null || !rowBox || place < 0 || !inSight(run)) return null;
-  const moved = movedTo(NAME_WIDTH + place * column, rowBox.stripTop - 2);
-  const style = { width: `${column - GAP + 4}px`, height: `${rowBox.stripHeight + 4}px` };
+  const cells = rowBox.row.id === row ? null : cellsOf(rowBox.row);
+  const cell = cells && width / cells.length;
+  const left = cells && cell ? cells.indexOf(row) * cell : 0;
+  const moved = movedTo(nameWidth.value + place * column + left, rowBox.stripTop - 2);
+  const style = { width: `${(cell ? cell - 2 : width) + 4}px`, height: `${rowBox.stripHeight + 4}px` };
   return <div ref={moved} class="outline" style={style} />;
 }
 

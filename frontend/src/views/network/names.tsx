@@ -9,7 +9,7 @@ import { openLayer, openListed, toggleGroup } from "../../state/navigate";
 import { retry } from "../../state/resource";
 import { layers, type Run, shownRuns } from "../../state/runs";
 import { focusRow } from "../../state/store";
-import { nameBlock } from "../../state/viewport";
+import { nameBlock, nameWidth, rowLabel } from "../../state/viewport";
 
 export function Badge(props: { run: Run; channels: number; title: string; onClick: () => void }) {
   const { run, channels, title, onClick } = props;
@@ -74,7 +74,7 @@ function Title({ row }: { row: Row }) {
           {group.mark}
         </span>
       ) : null}
-      <bdi>{row.label}</bdi>
+      <bdi>{rowLabel(row)}</bdi>
     </button>
   );
 }
@@ -83,13 +83,17 @@ function Name({ place: { row, ruled, top, height, stripTop, stripHeight } }: { p
   const inner = row.kind !== "total";
   const style = {
     top: `${top}px`,
+    width: `${nameWidth.value}px`,
     height: `${height}px`,
     paddingTop: `${stripTop - top - (inner ? 1 : 0)}px`,
     paddingLeft: `${14 + (inner ? 22 + row.depth * 14 : 0)}px`,
   };
   const selected = inner && focusRow.value === row.id;
   return (
-    <div class={`net-name ${row.kind} ${ruled ? "ruled" : ""} ${selected ? "selected" : ""}`} style={style}>
+    <div
+      class={`net-name ${row.kind} ${ruled ? "ruled" : ""} ${selected ? "selected" : ""} ${stripHeight < 14 ? "low" : ""}`}
+      style={style}
+    >
       <div class="net-name-line" style={{ height: `${stripHeight + (inner ? 2 : 0)}px` }}>
         <Title row={row} />
         <RowBadge row={row} />

@@ -1,5 +1,6 @@
 /** The Network view: "is it still learning?" Layers as rows, runs as columns, a strip in each cell. */
 
+import { batch } from "@preact/signals";
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { ABSENT, DASH } from "../../data/absent";
 import { formatCount, formatShare } from "../../data/format";
@@ -8,19 +9,20 @@ import { differenceText } from "../../data/measure";
 import type { Figures } from "../../data/record";
 import {
   blockOf,
+  cellsIn,
   DOTS_WIDTH,
   drawnWindow,
   GAP,
   type Layout,
-  NAME_WIDTH,
   type Place,
   placeAt,
   placeRows,
+  type Window,
 } from "../../data/rowbox";
 import { LISTED, NONFINITE, STATE_TITLES } from "../../data/states";
 import { MEASURE_TITLES } from "../../data/urlstate";
 import { useSize } from "../../parts/canvas";
-import { Crosshairs, pointNowhere, ZoomBoxes } from "../../parts/plot";
+import { Crosshairs, pointNowhere, type RowProps, ZoomBoxes } from "../../parts/plot";
 import { DataTable, Notes, Skeleton, Status, TableButton } from "../../parts/widgets";
 import { asideText, pastsText, sharesText, stepsText, weightsText } from "../../parts/words";
 import { overviewOf, sparse } from "../../state/answers";
@@ -35,6 +37,8 @@ import { focusRow, hover, layerFilter, measure, page, tables } from "../../state
 import {
   columnWidth,
   dotsStay,
+  nameWidth,
+  netHeight,
   netWidth,
   scrollBack,
   scrollDown,
@@ -50,15 +54,13 @@ import { Names } from "./names";
 import { Strips } from "./strips";
 
 const HEAD_HEIGHT = 98;
-/** Of a name, about. */
-const LETTER = 7;
 /** What the line of pruned weights adds. */
 const WEIGHTS_HEIGHT = 16;
 /** Narrower columns put the second number on its own line. */
 const NARROW = 190;
 
 const template = (): string =>
-  `${NAME_WIDTH}px repeat(${shownRuns.value.length}, ${columnWidth.value}px) ${DOTS_WIDTH}px`;
+  `${nameWidth.value}px repeat(${shownRuns.value.length}, ${columnWidth.value}px) ${DOTS_WIDTH}px`;
 
 function Body({ layout, height }: { layout: Layout; height: number }) {
   const column = columnWidth.value;
@@ -69,7 +71,7 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
     width: column - GAP,
     pitch: column,
     count: end - first,
-    left: NAME_WIDTH + first * column,
+    left: nameWidth.value + first * column,
     top: window.top,
     height: window.bottom - window.top,
   };
@@ -78,13 +80,49 @@ function Body({ layout, height }: { layout: Layout; height: number }) {
       <Strips layout={layout} windowAt={windowAt} {...pictures} />
       <Names windowAt={windowAt} />
       {shownRuns.value.map((run) => (
-        <RunColumn key={run.name} run={run} layout={layout} width={column - GAP} />
+        <RunColumn key={run.name} run={run} layout={layout} places={window.places} width={column - GAP} />
       ))}
       <DotsColumn windowAt={windowAt} layout={layout} />
       <Outlines layout={layout} column={column} />
-      <Crosshairs {...pictures} />
+      <Cursors window={window} {...pictures} />
       <ZoomBoxes {...pictures} />
     </div>
+  );
+}
+
+/** Rows of a window that follow one another and have as many cells, or none. */
+function bandsOf({ places, top, bottom }: Window, width: number) {
+  const bands: { top: number; bottom: number; cells: number }[] = [];
+  for (const { row, top: above, height, named } of places) {
+    const cells = cellsIn(row, width)?.length ?? 0;
+    const from = Math.max(top, above + (cells > 0 ? named : 0));
+    const last = bands[bands.length - 1];
+    if (last?.cells === cells && named === 0) last.bottom = Math.min(bottom, above + height);
+    else bands.push({ top: from, bottom: Math.min(bottom, above + height), cells });
+  }
+  return bands;
+}
+
+/** In narrower cells lines would cover the pictures. */
+const LEAST_CURSOR = 24;
+
+/** The cursor in all columns; in each cell its own. */
+function Cursors({ window, width, pitch, count, left }: RowProps & { window: Window }) {
+  return (
+    <>
+      {bandsOf(window, width).flatMap(({ top, bottom, cells }) => {
+        const height = bottom - top;
+        if (cells === 0) return <Crosshairs key={top} {...{ width, pitch, count, left, top, height }} />;
+        const cell = width / cells;
+        if (cell < LEAST_CURSOR) return [];
+        return Array.from({ length: count }, (_, place) => (
+          <Crosshairs
+            key={`${top} ${place}`}
+            {...{ width: cell - 2, pitch: cell, count: cells, left: (left ?? 0) + place * pitch, top, height }}
+          />
+        ));
+      })}
+    </>
   );
 }
 
@@ -130,6 +168,14 @@ function NetworkTable() {
   );
 }
 
+/** Which columns don't fit. */
+function outOfSight(): string | null {
+  const [first, end] = sight.value;
+  const all = shownRuns.value.length;
+  if (tables.value.has("network") || end - first >= all) return null;
+  return `Runs ${first + 1} to ${end} of ${all} are in sight. Scroll to the right for the others, or untick some.`;
+}
+
 /** The row that the keyboard is on. */
 const focusedRow = () => rows.value.find(({ kind, id }) => kind !== "total" && id === focusRow.value);
 
@@ -148,10 +194,11 @@ function NetworkView() {
   const list = rows.value;
   const column = columnWidth.value;
   const narrow = column - GAP < NARROW;
-  // Names that don't fit on a line, with a marker and perhaps a badge, take two.
-  const tall = shown.some((run) => run.short.length * LETTER + 62 > column);
-  const head = HEAD_HEIGHT + (tall ? 14 : 0) + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
-  const layout = useMemo(() => placeRows(list, size.height - head - 8), [list, size.height, head]);
+  const head = HEAD_HEIGHT + (narrow ? 14 : 0) + (sparse.value ? WEIGHTS_HEIGHT : 0);
+  const layout = useMemo(
+    () => placeRows(list, size.height - head - 8, column - GAP),
+    [list, size.height, head, column],
+  );
   const empty = shown.length === 0 || list.length === 0;
   const asTable = tables.value.has("network");
   const first = shown.every((run) => overviewOf(run.name).value === null && overviewOf(run.name).loading);
@@ -163,8 +210,12 @@ function NetworkView() {
   );
 
   useLayoutEffect(() => {
-    if (size.width > 0) netWidth.value = size.width;
-  }, [size.width]);
+    if (size.width > 0)
+      batch(() => {
+        netWidth.value = size.width;
+        netHeight.value = size.height;
+      });
+  }, [size.width, size.height]);
   useLayoutEffect(() => scrollBack, []);
   // The keyboard's row stays in sight.
   useLayoutEffect(() => {
@@ -178,7 +229,7 @@ function NetworkView() {
 
   return (
     <section class="panel network" aria-label="Network: share of channels in each state, by layer and run">
-      <Notes texts={[pastsText(shown)]} />
+      <Notes texts={[pastsText(shown), outOfSight()]} />
       {asTable && !empty ? (
         <>
           <div class="panel-top">{title}</div>
@@ -210,10 +261,10 @@ function NetworkView() {
         {!empty && !asTable ? (
           <div
             class={`net-inner ${dotsStay.value ? "" : "rolling"}`}
-            style={{ width: `${Math.max(size.width, NAME_WIDTH + DOTS_WIDTH + column * shown.length)}px` }}
+            style={{ width: `${Math.max(size.width, nameWidth.value + DOTS_WIDTH + column * shown.length)}px` }}
           >
             <div
-              class={`net-head ${tall ? "tall" : ""} ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
+              class={`net-head ${narrow ? "narrow" : ""} ${sparse.value ? "weighted" : ""}`}
               style={{ height: `${head}px`, gridTemplateColumns: template() }}
             >
               <div class="net-title">

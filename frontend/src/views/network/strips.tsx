@@ -4,8 +4,9 @@
 
 import { useRef } from "preact/hooks";
 import { plural } from "../../data/format";
-import type { Layout, Place, Window } from "../../data/rowbox";
-import { carryColumns, carryRows, makeRaster, type Raster } from "../../draw/raster";
+import { keptByValue } from "../../data/kept";
+import { cellsIn, type Layout, type Place, type Window } from "../../data/rowbox";
+import { type Area, carryColumns, carryRows, makeRaster, type Raster } from "../../draw/raster";
 import { drawStrip } from "../../draw/strip";
 import { pixelsOf } from "../../draw/theme";
 import { drawStripDifference } from "../../draw/valuerow";
@@ -57,11 +58,26 @@ function paintRow({ raster, ratio, window }: Picture, { x, width, pictured }: Co
   const bottom = Math.min(Math.round((place.stripTop + place.stripHeight - window.top) * ratio), raster.height);
   const area = { raster, x, y, width, height: bottom - y };
   if (area.height <= 0) return;
-  const { layers } = place.row;
-  const [columns, scale] = [drawn.of(layers), scaleOf(width)];
-  if (base) drawStripDifference(area, columns, base.of(layers), measure.value, scale, pixels);
-  else drawStrip(area, columns, scale, drawn.threshold, pixels);
+  const paint = (own: Area, layers: readonly string[]) => {
+    const [columns, scale] = [drawn.of(layers), scaleOf(own.width)];
+    if (base) drawStripDifference(own, columns, base.of(layers), measure.value, scale, pixels);
+    else drawStrip(own, columns, scale, drawn.threshold, pixels);
+  };
+  const cells = cellsIn(place.row, width / ratio);
+  if (!cells) paint(area, place.row.layers);
+  cells?.forEach((layer, i) => {
+    const [from, to] = [i, i + 1].map((at) => Math.round((at * width) / cells.length));
+    if (layer !== null)
+      paint(
+        { ...area, x: x + from, width: to - from - (i + 1 < cells.length ? cellGap(ratio) : 0) },
+        cellLayers(layer),
+      );
+  });
 }
+
+/** Of a layer the list that is kept: columns are added up once for each list. */
+const cellLayers = keptByValue((layer: string) => [layer]);
+const cellGap = (ratio: number): number => Math.round(2 * ratio);
 
 /** The rows of a window that an earlier one doesn't show whole. */
 const fresh = (window: Window, { top, bottom }: Window): readonly Place[] =>

@@ -1,0 +1,59 @@
+/** Learning rate and scalar at the cursor, in views that have no lanes. */
+
+import { plural } from "../data/format";
+import { SIDEBAR } from "../data/rowbox";
+import { RunLabel } from "../parts/widgets";
+import { stepText } from "../parts/words";
+import { scalarsOf } from "../state/answers";
+import { numberSteps, pointedRun } from "../state/followers";
+import { rateText, scalarText } from "../state/lanes";
+import { focusedRun, type Run, shownRuns } from "../state/runs";
+import { pageWidth } from "../state/store";
+
+/** The width of a run's numbers, and that of all others; the lanes show the runs that have no room. */
+const [WIDE, REST] = [320, 230];
+
+/** The run in focus, then the others in their order. */
+function listed(): Run[] {
+  const first = pointedRun.value ?? focusedRun.value;
+  const rest = shownRuns.value.filter((run) => run !== first);
+  return [...(first ? [first] : []), ...rest].slice(
+    0,
+    Math.max(1, Math.floor((pageWidth.value - SIDEBAR - REST) / WIDE)),
+  );
+}
+
+function Numbers({ run, step }: { run: Run; step: number }) {
+  const name = scalarsOf(run.name).value?.name;
+  const { value, own } = scalarText(run, step);
+  return (
+    <span class="readout-run">
+      <RunLabel run={run} />
+      <span class="sub">learning rate</span> <b class="number">{rateText(run, step)}</b>
+      {name ? (
+        <>
+          <span class="sub">
+            {name}
+            {own ? ` at ${own}` : ""}
+          </span>{" "}
+          <b class="number">{value}</b>
+        </>
+      ) : null}
+    </span>
+  );
+}
+
+export function Readout() {
+  const step = numberSteps[1].value;
+  const list = listed();
+  const more = shownRuns.value.length - list.length;
+  return (
+    <>
+      <b>{stepText(step).replace(/^s/, "S")}</b>
+      {list.map((run) => (
+        <Numbers key={run.name} run={run} step={step} />
+      ))}
+      {more > 0 ? <span class="sub">{plural(more, "more run")} in Findings</span> : null}
+    </>
+  );
+}
