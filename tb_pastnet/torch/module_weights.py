@@ -177,6 +177,13 @@ class _LoraPast(NamedTuple):
     base: torch.Tensor | None  # None: the base of now, as long as its fingerprints are these
     prints: Any
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of these values."""
+        parts = [part for each in self.added for part in (each.a, each.b, each.magnitude)]
+        own = [part.nbytes for part in (*parts, self.base) if part is not None]
+        return sum(own) + int(self.prints.nbytes)
+
 
 class Homes:
     """The places of some weights' tensors in torch: quick to look up, at each record or step."""
