@@ -182,7 +182,7 @@ class _LoraPast(NamedTuple):
         """Bytes of these values."""
         parts = [part for each in self.added for part in (each.a, each.b, each.magnitude)]
         own = [part.nbytes for part in (*parts, self.base) if part is not None]
-        return sum(own) + int(self.prints.nbytes)
+        return int(sum(own) + self.prints.nbytes)
 
 
 class Homes:
