@@ -49,7 +49,7 @@ class HeldChannels:
     """Which channels of weights no update is meant to change: by flags of the framework, or masks.
 
     Args:
-        masks: those that hold weights or are declared; None: flags alone count.
+        masks: those that hold weights or are declared; None: only flags count.
     """
 
     def __init__(self, masks: MaskTable | None = None) -> None:
