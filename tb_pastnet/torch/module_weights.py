@@ -29,7 +29,14 @@ from tb_pastnet.record.device_array import (
 from tb_pastnet.record.weight import Array, Network, Weight
 from tb_pastnet.torch.fingerprint import fingerprints
 from tb_pastnet.torch.lora import Added, LoraTensor, with_effective
-from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
+from tb_pastnet.torch.module_tensors import (
+    ModuleTensor,
+    is_offloaded,
+    is_spread,
+    kinds_of,
+    local_of,
+    tensors_of,
+)
 
 Axis = int | tuple[int, ...]
 AxisOverrides = Mapping[Any, Axis]
@@ -337,6 +344,8 @@ def _unusable(entry: ModuleTensor) -> str | None:
     tensor = entry.stored
     if is_spread(tensor) and (entry.computed or entry.mask is not None):
         return "it is computed from weights that are spread over ranks"
+    if is_offloaded(entry):
+        return "it is offloaded: its values are here only in a forward pass"
     local = local_of(tensor)
     if not tensor.dtype.is_floating_point:
         return f"its dtype {str(tensor.dtype).removeprefix('torch.')} isn't a floating one"
