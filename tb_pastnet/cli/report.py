@@ -104,28 +104,42 @@ def _failures(
     if unopened and "unreadable" in fail_on:
         failed.append(f"files and directories that can't be opened: {unopened:,}")
     return failed + [
-        f"{word} in the run {run['name']!r}: {count:,}"
+        f"{word} in the run {run['name']!r}: {counted(count, noun)}"
         for word in dict.fromkeys(fail_on)
         for run in entries
-        if (count := _COUNTS[word](run))
+        for noun, count in [_counted(word, run)]
+        if count
     ]
 
 
-_COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
-    "violations": lambda run: int(run["violated_channels"]),
+Count = Callable[[dict[str, Any]], int]
+
+_COUNTS: Mapping[str, tuple[str, Count]] = {
+    "violations": ("channel", lambda run: int(run["violated_channels"])),
+    "contradictions": ("weight", lambda run: int(run["contradictions"])),
     # A log of an earlier version, or of few records, may have only the note.
-    "contradictions": lambda run: int(run["contradictions"]),
-    "statistics": lambda run: (
-        run.get("moved_statistics", 0)
-        or sum(count for text, count in run["notes"].items() if text.startswith(MOVING_STATISTICS))
+    "statistics": (
+        "statistic",
+        lambda run: (
+            run.get("moved_statistics", 0)
+            or sum(n for text, n in run["notes"].items() if text.startswith(MOVING_STATISTICS))
+        ),
     ),
-    "stalled": lambda run: int(run["stalled_channels"]),
-    "unreadable": lambda run: int(run["unreadable"]),
-    "dropped": lambda run: int(run["account"]["dropped"]),
-    "nonfinite": lambda run: sum(layer["nonfinite"] for layer in run["layers"]),
+    "stalled": ("channel", lambda run: int(run["stalled_channels"])),
+    "unreadable": ("record", lambda run: int(run["unreadable"])),
+    "dropped": ("record", lambda run: int(run["account"]["dropped"])),
+    "nonfinite": ("channel", lambda run: sum(layer["nonfinite"] for layer in run["layers"])),
     # The end of a user's own writer is unknown.
-    "unfinished": lambda run: int(run["source"] == SINK and not run["closed"]),
+    "unfinished": ("run", lambda run: int(run["source"] == SINK and not run["closed"])),
 }
+
+
+def _counted(word: str, run: dict[str, Any]) -> tuple[str, int]:
+    """What a word of `--fail-on` counts, and how many: findings if it is a kind of them."""
+    if word in _COUNTS:
+        noun, count = _COUNTS[word]
+        return noun, count(run)
+    return "finding", int(run["findings_by_kind"].get(word, 0))
 
 
 def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
@@ -136,7 +150,8 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     violations = run.violations
     channels_of: Counter[str] = Counter()
     contradictions = 0
-    for finding in run.findings():
+    findings = run.findings()
+    for finding in findings:
         channels_of[finding.kind] += finding.channels or 0
         if finding.kind == "contradictions":
             contradictions += finding.numbers["weights"]
@@ -163,6 +178,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "stalled_channels": channels_of["stalled"],
         **({"moved_statistics": moved} if (moved := channels_of["statistics"]) else {}),
         "contradictions": contradictions,
+        "findings_by_kind": Counter(finding.kind for finding in findings),
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),

@@ -54,5 +54,5 @@ def test_statistics_that_moved_in_frozen_layers_fail_where_asked(tmp_path):
         recorder.notes.add("Another note")
     out, error = io.StringIO(), io.StringIO()
     assert main(asked, out, error) == 1
-    assert error.getvalue() == "failed: statistics in the run '.': 1\n"
+    assert error.getvalue() == "failed: statistics in the run '.': 1 statistic\n"
     assert "still follow their inputs, e.g. 'bn' (1)" in out.getvalue()
