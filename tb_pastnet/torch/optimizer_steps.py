@@ -85,7 +85,17 @@ class OptimizerSteps:
             register_optimizer_step_pre_hook(_hook(self._begin)),
             register_optimizer_step_post_hook(_hook(self._notice, last=True)),
         ]
-        self.close = weakref.finalize(self, _remove, handles)
+        for left in _LEFT:
+            left.remove()
+        _LEFT.clear()
+        self._handles = handles
+        self._at_end = weakref.finalize(self, _disable, handles)
+
+    def close(self) -> None:
+        """Removes the hooks."""
+        if self._at_end.detach() is not None:
+            for handle in self._handles:
+                handle.remove()
 
     def listen(self, before: Listener | None = None, after: Listener | None = None) -> None:
         """Calls bound methods, kept weakly, before each step and after it.
@@ -283,9 +293,21 @@ def _hook(method: Any, *, last: bool = False) -> Callable[..., None]:
     return hook
 
 
-def _remove(handles: Iterable[Any]) -> None:
+_LEFT: list[Any] = []
+"""Handles of hooks that do nothing any more."""
+
+
+def _disable(handles: Iterable[Any]) -> None:
+    """Makes hooks do nothing: garbage is collected at any time, even while torch calls them all."""
     for handle in handles:
-        handle.remove()
+        hooks = handle.hooks_dict_ref()
+        if hooks is not None and handle.id in hooks:
+            hooks[handle.id] = _nothing  # to remove it would end the user's step
+        _LEFT.append(handle)
+
+
+def _nothing(*_: object) -> None:
+    """A hook without an owner."""
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[torch.Tensor]:
