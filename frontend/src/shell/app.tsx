@@ -120,7 +120,7 @@ function FirstLoad() {
   );
 }
 
-/** Past the runs and the controls: to the first finding, or to what comes first in the view. */
+/** Past the runs and the controls: to the first finding, or to the first control of the view. */
 function skipToContent(): void {
   const main = document.querySelector("main");
   const first = main?.querySelector(".finding button") ?? main?.querySelector("button, select, input, [tabindex]");
