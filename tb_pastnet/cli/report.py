@@ -28,6 +28,7 @@ from tb_pastnet.cli.text import (
 from tb_pastnet.core.channel_states import NAMES
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.finding_kinds import SHOWN as MOST_FINDINGS
+from tb_pastnet.core.finding_kinds import Finding
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.reader.index import finite, overhead_of
@@ -148,13 +149,6 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
     violations = run.violations
-    channels_of: Counter[str] = Counter()
-    contradictions = 0
-    findings = run.findings()
-    for finding in findings:
-        channels_of[finding.kind] += finding.channels or 0
-        if finding.kind == "contradictions":
-            contradictions += finding.numbers["weights"]
     return {
         "name": run.name,
         "verified": run.verified.as_json(),
@@ -175,14 +169,27 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
         "layers": [_layer(overview, number) for number in range(len(overview.layers))],
-        "stalled_channels": channels_of["stalled"],
-        **({"moved_statistics": moved} if (moved := channels_of["statistics"]) else {}),
-        "contradictions": contradictions,
-        "findings_by_kind": Counter(finding.kind for finding in findings),
+        **_of_findings(run.findings()),
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),
         **({"problem": run.problem} if run.problem else {}),
+    }
+
+
+def _of_findings(findings: Sequence[Finding]) -> dict[str, Any]:
+    """What the findings of a run count."""
+    channels_of: Counter[str] = Counter()
+    contradictions = 0
+    for finding in findings:
+        channels_of[finding.kind] += finding.channels or 0
+        if finding.kind == "contradictions":
+            contradictions += finding.numbers["weights"]
+    return {
+        "stalled_channels": channels_of["stalled"],
+        **({"moved_statistics": moved} if (moved := channels_of["statistics"]) else {}),
+        "contradictions": contradictions,
+        "findings_by_kind": Counter(finding.kind for finding in findings),
     }
 
 
