@@ -147,24 +147,24 @@ class TorchWeight(Weight):
         return self.statistic or self.entry.trained()
 
 
-class LoraWeight(TorchWeight):
+class AdaptedWeight(TorchWeight):
     """The weight that a LoRA layer computes with: past copies of its base would be as large."""
 
     factored = True
     entry: LoraTensor
 
-    def snapshot(self) -> _LoraPast:
+    def snapshot(self) -> _AdaptedPast:
         """See `Weight`: of the base its fingerprints, or a copy if it trains."""
         base, added = self.entry.base.value().detach(), self.entry.added()
         kept = base.clone() if self.entry.base.trained() else None
-        return _LoraPast([each.kept() for each in added], kept, self._prints(base))
+        return _AdaptedPast([each.kept() for each in added], kept, self._prints(base))
 
-    def past_value(self, past: _LoraPast) -> Array:
+    def past_value(self, past: _AdaptedPast) -> Array:
         """See `Weight`."""
         base = self.entry.base.value() if past.base is None else past.base
         return values_in(self.entry.sum_of(base, past.added))
 
-    def measure(self, past: _LoraPast) -> tuple[Any, Any]:
+    def measure(self, past: _AdaptedPast) -> tuple[Any, Any]:
         """See `Weight`. Channels whose base has moved meanwhile have no past."""
         now = self.value()
         rows = statistics_of(values_in(now), self.past_value(past), self.axis)
@@ -177,7 +177,7 @@ class LoraWeight(TorchWeight):
         return fingerprints(tensor.detach(), self.axis).cpu().numpy()
 
 
-class _LoraPast(NamedTuple):
+class _AdaptedPast(NamedTuple):
     """What the weight of a LoRA layer was computed from."""
 
     added: list[Added]
@@ -230,7 +230,7 @@ def weights_of(module: nn.Module) -> list[TorchWeight]:
 
 
 def _weight(entry: ModuleTensor, axis: Axis | None, *, follows: bool) -> TorchWeight:
-    kind = LoraWeight if isinstance(entry, LoraTensor) else TorchWeight
+    kind = AdaptedWeight if isinstance(entry, LoraTensor) else TorchWeight
     return kind(entry, axis, follows=follows)
 
 
