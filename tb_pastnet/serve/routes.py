@@ -22,13 +22,13 @@ from tb_pastnet.reader.layer_view import (
     layer_view,
     record_columns,
 )
+from tb_pastnet.reader.logged_scalars import as_sections, scalars_of
 from tb_pastnet.reader.notes import UNREAD, Notes, listed
 from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
 from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.logged_scalars import as_sections, scalars_of
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.state_series import make_state_series
 from tb_pastnet.reader.store import RunReader, Store
