@@ -117,7 +117,7 @@ def test_a_resumed_run_has_what_stands_of_both_trainings(tmp_path: Path, loader:
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-def test_the_second_run_in_a_directory_has_the_points_of_its_time(tmp_path, loader) -> None:
+def test_the_second_run_in_a_directory_has_its_own_points(tmp_path: Path, loader: str) -> None:
     writer = Scalars(tmp_path / "a")
     begin = train(tmp_path, "a", range(1, 6))
     later = train(tmp_path, "a/a_2", range(6, 11), 2)

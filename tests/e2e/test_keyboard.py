@@ -37,6 +37,8 @@ PROBED = {
 NAMES = [*STATES, *PROBED]
 KEYS_DO_THE_SAME = {
     "div.run-column": "arrows, J and K, Enter",
+    "span.plain layer-name": "J and K, Enter",
+    "span.plain group-name": "J and K, Enter",
     "div.lanes-plot": "arrows, the names of the runs",
     "div.heat-plot": "arrows",
     "div.lap-plot": "arrows, J and K",

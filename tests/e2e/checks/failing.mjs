@@ -83,7 +83,13 @@ const texts = (frame) =>
   });
 
 /** What a reader sees of the view, line by line, without what depends on the pointer. */
-const lines = (frame) => frame.evaluate(() => document.querySelector("main").innerText.split("\n").filter(Boolean));
+const lines = (frame) =>
+  frame.evaluate(() => {
+    // A sign next to a name takes some of its room: however it is cut, it is that name.
+    const names = new Map([...document.querySelectorAll("main .path")].map((one) => [one.textContent, one.title]));
+    const said = document.querySelector("main").innerText.split("\n").filter(Boolean);
+    return said.map((line) => names.get(line) ?? line);
+  });
 
 const TROUBLE = ".failure, .lost, .old";
 
@@ -130,7 +136,7 @@ const good = (frame) =>
 
 /** The view with good answers, and the routes that it asks for. */
 export async function healthy({ base, newPage }, { hash }) {
-  const page = await newPage();
+  const page = await newPage({ height: 1000 });
   const routes = new Set();
   page.on("request", (request) => {
     const route = routeOf(request.url());
@@ -143,7 +149,7 @@ export async function healthy({ base, newPage }, { hash }) {
 
 /** A route fails from the beginning on, is good, and fails after a reload. */
 export async function failing({ base, newPage, seen }, { hash, route, mode }) {
-  const page = await newPage();
+  const page = await newPage({ height: 1000 });
   await page.addInitScript(hasten, FASTER);
   const proxy = await faultyProxy(base);
   const { fault } = proxy;

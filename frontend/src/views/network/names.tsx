@@ -11,8 +11,26 @@ import { layers, type Run, shownRuns } from "../../state/runs";
 import { focusRow } from "../../state/store";
 import { nameBlock, nameWidth, rowLabel } from "../../state/viewport";
 
-export function Badge(props: { run: Run; channels: number; title: string; onClick: () => void }) {
-  const { run, channels, title, onClick } = props;
+/** A row so low has no buttons, which would be too small to hit; J, K, Enter and V do the same. */
+const LEAST_BUTTON = 20;
+
+interface BadgeProps {
+  run: Run;
+  channels: number;
+  title: string;
+  onClick: () => void;
+  /** Whether it is in a low row. */
+  low?: boolean;
+}
+
+export function Badge({ run, channels, title, onClick, low }: BadgeProps) {
+  if (low)
+    return (
+      <span class="badge" title={title}>
+        <Icon name="warning" size={12} />
+        {formatCount(channels)}
+      </span>
+    );
   return (
     <button type="button" class="badge" title={title} onClick={onClick}>
       <Icon name="warning" size={12} />
@@ -22,7 +40,7 @@ export function Badge(props: { run: Run; channels: number; title: string; onClic
   );
 }
 
-function RowBadge({ row }: { row: Row }) {
+function RowBadge({ row, low }: { row: Row; low: boolean }) {
   const audits = shownRuns.value.flatMap((run) => {
     const audit = violatedIn(run.name, row.layers);
     return audit ? [{ run, ...audit }] : [];
@@ -45,11 +63,11 @@ function RowBadge({ row }: { row: Row }) {
     (audit) => `${audit.run.name}: ${formatCount(audit.channels)} since step ${formatCount(audit.first.first_step)}`,
   );
   const title = ["Violated channels", ...lines, "Show the first one."].join("\n");
-  return <Badge run={run} channels={channels} title={title} onClick={() => openListed(run, first)} />;
+  return <Badge run={run} channels={channels} title={title} low={low} onClick={() => openListed(run, first)} />;
 }
 
 /** What a row shows: the total's extent, or a button that folds the group or opens the layer. */
-function Title({ row }: { row: Row }) {
+function Title({ row, low }: { row: Row; low: boolean }) {
   if (row.kind === "total") {
     return (
       <div class="net-total">
@@ -67,6 +85,18 @@ function Title({ row }: { row: Row }) {
       ? `${row.id}: ${formatCount(row.layers.length)} layers`
       : `${row.layer.id}: ${row.layer.type}. Open the layer.`;
   const open = () => (group ? toggleGroup(row.id) : openLayer(row.id, null));
+  if (low)
+    return (
+      // biome-ignore lint/a11y/noStaticElementInteractions lint/a11y/useKeyWithClickEvents: J and K go to it, Enter opens it
+      <span class={`plain ${kind}`} title={title} onClick={open}>
+        {group ? (
+          <span class="chevron" aria-hidden="true">
+            {group.mark}
+          </span>
+        ) : null}
+        <bdi>{rowLabel(row)}</bdi>
+      </span>
+    );
   return (
     <button type="button" class={`plain ${kind}`} aria-expanded={group?.expanded} title={title} onClick={open}>
       {group ? (
@@ -89,14 +119,15 @@ function Name({ place: { row, ruled, top, height, stripTop, stripHeight } }: { p
     paddingLeft: `${14 + (inner ? 22 + row.depth * 14 : 0)}px`,
   };
   const selected = inner && focusRow.value === row.id;
+  const low = inner && stripHeight < LEAST_BUTTON;
   return (
     <div
       class={`net-name ${row.kind} ${ruled ? "ruled" : ""} ${selected ? "selected" : ""} ${stripHeight < 14 ? "low" : ""}`}
       style={style}
     >
       <div class="net-name-line" style={{ height: `${stripHeight + (inner ? 2 : 0)}px` }}>
-        <Title row={row} />
-        <RowBadge row={row} />
+        <Title row={row} low={low} />
+        <RowBadge row={row} low={low} />
         {inner ? (
           <span class="channels">
             {formatCount(row.channels)}
