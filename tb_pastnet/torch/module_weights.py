@@ -177,6 +177,13 @@ class _LoraPast(NamedTuple):
     base: torch.Tensor | None  # None: the base of now, as long as its fingerprints are these
     prints: Any
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds."""
+        parts = [each for added in self.added for each in added if isinstance(each, torch.Tensor)]
+        parts += [] if self.base is None else [self.base]
+        return sum(each.nbytes for each in parts) + int(self.prints.nbytes)
+
 
 class Homes:
     """The places of some weights' tensors in torch: quick to look up, at each record or step."""
