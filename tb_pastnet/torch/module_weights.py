@@ -182,7 +182,7 @@ class _LoraPast(NamedTuple):
         """Bytes that it holds."""
         parts = [each for added in self.added for each in added if isinstance(each, torch.Tensor)]
         parts += [] if self.base is None else [self.base]
-        return sum(each.nbytes for each in parts) + int(self.prints.nbytes)
+        return int(sum(each.nbytes for each in parts) + self.prints.nbytes)
 
 
 class Homes:
