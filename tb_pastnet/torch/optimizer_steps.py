@@ -81,11 +81,16 @@ class OptimizerSteps:
         self._may_capture = torch.backends.cuda.is_built()
         self.made, self.most = 0, math.inf
         self._overdue: Callable[[], Callable[[], None] | None] = lambda: None
-        handles = [
+        self._handles = (
             register_optimizer_step_pre_hook(_hook(self._begin)),
             register_optimizer_step_post_hook(_hook(self._notice, last=True)),
-        ]
-        self.close = weakref.finalize(self, _remove, handles)
+        )
+        self._at_end = weakref.finalize(self, _end, *self._handles)
+
+    def close(self) -> None:
+        """Removes the hooks."""
+        self._at_end.detach()
+        _remove([*self._handles])
 
     def listen(self, before: Listener | None = None, after: Listener | None = None) -> None:
         """Calls bound methods, kept weakly, before each step and after it.
@@ -260,11 +265,15 @@ def _hook(method: Any, *, last: bool = False) -> Callable[..., None]:
     reference, follow = weakref.ref(method.__self__), method.__func__
     is_compiling = torch.compiler.is_dynamo_compiling
 
+    others = _ENDED[0 if last else 1]
+
     def hook(optimizer: Optimizer, *_: object) -> None:
         # Compilers don't trace into it. Otherwise that would take longer than the hook itself.
         if is_compiling():
             disabled(optimizer)
             return
+        if others:
+            _remove(others)
         steps = reference()
         if steps is None:
             return
@@ -283,9 +292,21 @@ def _hook(method: Any, *, last: bool = False) -> Callable[..., None]:
     return hook
 
 
-def _remove(handles: Iterable[Any]) -> None:
-    for handle in handles:
-        handle.remove()
+_ENDED: tuple[list[Any], list[Any]] = ([], [])
+"""The hooks before and after steps whose object is gone: torch may be about to call one of them.
+
+It raises into the training if one is removed meanwhile. The next hook of the other kind does it.
+"""
+
+
+def _end(before: Any, after: Any) -> None:
+    _ENDED[0].append(before)
+    _ENDED[1].append(after)
+
+
+def _remove(handles: list[Any]) -> None:
+    while handles:
+        handles.pop().remove()
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[torch.Tensor]:

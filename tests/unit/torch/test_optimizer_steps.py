@@ -9,6 +9,10 @@ from tb_pastnet.errors import InvalidArgument
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 
 from torch import nn  # noqa: E402
+from torch.optim.optimizer import (  # noqa: E402
+    _global_optimizer_post_hooks,
+    register_optimizer_step_post_hook,
+)
 
 from tb_pastnet.record.failures import Failures  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
@@ -186,3 +190,16 @@ class Told:
 
     def after(self, _):
         self.made.append(True)
+
+
+def test_one_that_is_collected_in_a_step_is_no_error_there(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    forgotten = [steps_of(model)]
+    collect = register_optimizer_step_post_hook(lambda *_: forgotten.clear())
+    steps, _ = steps_of(model)
+    before = len(_global_optimizer_post_hooks)
+    update(model, optimizer)  # torch walks the hooks meanwhile
+    assert steps.working
+    update(model, optimizer)
+    assert len(_global_optimizer_post_hooks) < before
+    collect.remove()
