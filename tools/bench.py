@@ -31,7 +31,7 @@ EXCERPTS = {
     )
 }
 """Of some rows of a table: by mark the benchmark, the table and the rows."""
-OF_FRAMEWORKS = {"accelerator", "frameworks", "small"}
+OF_FRAMEWORKS = {"accelerator", "frameworks", "frozen_base", "small", "torch_masks"}
 """Benchmarks that train with PyTorch and JAX, too."""
 MARKED = r"(?P<begin><!-- begin of (?P<name>\w+) -->).*?(?P<end><!-- end of (?P=name) -->)"
 Results = dict[str, dict[str, Any]]

@@ -28,9 +28,18 @@ FAILURES = (
     "unreadable",
     "dropped",
     "nonfinite",
+    "follows",
+    "never_stepped",
+    "silent",
+    "unfrozen",
+    "refrozen",
+    "reactivated",
+    "masks",
+    "learning_rate",
+    "resumed",
     "unfinished",
 )
-"""The words of `report --fail-on`."""
+"""The words of `report --fail-on`: those of findings, and of runs."""
 
 TABLES = ("runs", "layers", "violations", "function", "channels")
 FORMATS = ("csv", "parquet", "npz", "html")

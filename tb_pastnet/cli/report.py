@@ -28,6 +28,7 @@ from tb_pastnet.cli.text import (
 from tb_pastnet.core.channel_states import NAMES
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.finding_kinds import SHOWN as MOST_FINDINGS
+from tb_pastnet.core.finding_kinds import Finding
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.reader.index import finite, overhead_of
@@ -104,28 +105,42 @@ def _failures(
     if unopened and "unreadable" in fail_on:
         failed.append(f"files and directories that can't be opened: {unopened:,}")
     return failed + [
-        f"{word} in the run {run['name']!r}: {count:,}"
+        f"{word} in the run {run['name']!r}: {counted(count, noun)}"
         for word in dict.fromkeys(fail_on)
         for run in entries
-        if (count := _COUNTS[word](run))
+        for noun, count in [_counted(word, run)]
+        if count
     ]
 
 
-_COUNTS: Mapping[str, Callable[[dict[str, Any]], int]] = {
-    "violations": lambda run: int(run["violated_channels"]),
+Count = Callable[[dict[str, Any]], int]
+
+_COUNTS: Mapping[str, tuple[str, Count]] = {
+    "violations": ("channel", lambda run: int(run["violated_channels"])),
+    "contradictions": ("weight", lambda run: int(run["contradictions"])),
     # A log of an earlier version, or of few records, may have only the note.
-    "contradictions": lambda run: int(run["contradictions"]),
-    "statistics": lambda run: (
-        run.get("moved_statistics", 0)
-        or sum(count for text, count in run["notes"].items() if text.startswith(MOVING_STATISTICS))
+    "statistics": (
+        "statistic",
+        lambda run: (
+            run.get("moved_statistics", 0)
+            or sum(n for text, n in run["notes"].items() if text.startswith(MOVING_STATISTICS))
+        ),
     ),
-    "stalled": lambda run: int(run["stalled_channels"]),
-    "unreadable": lambda run: int(run["unreadable"]),
-    "dropped": lambda run: int(run["account"]["dropped"]),
-    "nonfinite": lambda run: sum(layer["nonfinite"] for layer in run["layers"]),
+    "stalled": ("channel", lambda run: int(run["stalled_channels"])),
+    "unreadable": ("record", lambda run: int(run["unreadable"])),
+    "dropped": ("record", lambda run: int(run["account"]["dropped"])),
+    "nonfinite": ("channel", lambda run: sum(layer["nonfinite"] for layer in run["layers"])),
     # The end of a user's own writer is unknown.
-    "unfinished": lambda run: int(run["source"] == SINK and not run["closed"]),
+    "unfinished": ("run", lambda run: int(run["source"] == SINK and not run["closed"])),
 }
+
+
+def _counted(word: str, run: dict[str, Any]) -> tuple[str, int]:
+    """What a word of `--fail-on` counts, and how many: findings if it is a kind of them."""
+    if word in _COUNTS:
+        noun, count = _COUNTS[word]
+        return noun, count(run)
+    return "finding", int(run["findings_by_kind"].get(word, 0))
 
 
 def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
@@ -134,12 +149,6 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
     violations = run.violations
-    channels_of: Counter[str] = Counter()
-    contradictions = 0
-    for finding in run.findings():
-        channels_of[finding.kind] += finding.channels or 0
-        if finding.kind == "contradictions":
-            contradictions += finding.numbers["weights"]
     return {
         "name": run.name,
         "verified": run.verified.as_json(),
@@ -160,13 +169,27 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
         "layers": [_layer(overview, number) for number in range(len(overview.layers))],
-        "stalled_channels": channels_of["stalled"],
-        **({"moved_statistics": moved} if (moved := channels_of["statistics"]) else {}),
-        "contradictions": contradictions,
+        **_of_findings(run.findings()),
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
         "notes": dict(run.notes),
         **({"problem": run.problem} if run.problem else {}),
+    }
+
+
+def _of_findings(findings: Sequence[Finding]) -> dict[str, Any]:
+    """What the findings of a run count."""
+    channels_of: Counter[str] = Counter()
+    contradictions = 0
+    for finding in findings:
+        channels_of[finding.kind] += finding.channels or 0
+        if finding.kind == "contradictions":
+            contradictions += finding.numbers["weights"]
+    return {
+        "stalled_channels": channels_of["stalled"],
+        **({"moved_statistics": moved} if (moved := channels_of["statistics"]) else {}),
+        "contradictions": contradictions,
+        "findings_by_kind": Counter(finding.kind for finding in findings),
     }
 
 

@@ -20,7 +20,7 @@ Words = npt.NDArray[Any]
 
 @numba.njit(inline="always")
 def _run_end(bits: Bits, other: Bits, byte: int) -> int:  # pragma: no cover  compiled
-    """The byte up to which two masks go on with the same bytes."""
+    """The byte up to which two masks continue with the same bytes."""
     end = byte + 1
     while end < bits.size and bits[end] == bits[byte] and other[end] == other[byte]:
         end += 1

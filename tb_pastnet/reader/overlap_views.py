@@ -320,9 +320,7 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
     steps = [np.append(own, -1)[row] for own, row in zip(records, rows, strict=True)]
     matched, unmatched = _matched(comparison, steps)
     comparison.note_axes([*comparison.layers(steps).values()], lost)
-    reason = _ORIGIN if not comparison.related[0, 1] else None if matched else _LAYERS
-    if run.problem or second.problem:
-        reason = _UNREADABLE
+    reason = _why_not(comparison, matched)
     kept, other_kept, shared = np.full((3, len(matched), len(firsts)), np.nan)
     elements = []
     for row, pair in enumerate(comparison.each(steps, list(matched.values()), lost)):
@@ -353,6 +351,15 @@ def overlap_layers_view(comparison: MaskComparison, most: int, step: int | None 
         "both": shared,
     }
     return header, arrays, lost
+
+
+def _why_not(comparison: MaskComparison, matched: Mapping[str, Any]) -> str | None:
+    """Why two runs can't be compared; None if they can."""
+    if any(run.problem for run in comparison.runs):
+        return _UNREADABLE
+    if not comparison.related[0, 1]:
+        return _ORIGIN
+    return None if matched else _LAYERS
 
 
 def _records_at(steps: Sequence[Integers]) -> list[int | None]:

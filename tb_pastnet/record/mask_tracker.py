@@ -295,7 +295,7 @@ def _share(mask: Mask, axis: ChannelAxis) -> Floats:
 
 
 def _digest(packed: npt.NDArray[np.uint8]) -> bytes:
-    """Of a mask's bits, which may be many."""
+    """The digest of a mask, whose bits may be many."""
     return hashlib.blake2b(packed.data, digest_size=16).digest()
 
 

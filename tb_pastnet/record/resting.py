@@ -49,7 +49,7 @@ class HeldChannels:
     """Which channels of weights no update is meant to change: by flags of the framework, or masks.
 
     Args:
-        masks: those that hold weights or are declared; None: flags alone count.
+        masks: those that hold weights or are declared; None: only flags count.
     """
 
     def __init__(self, masks: MaskTable | None = None) -> None:
@@ -135,16 +135,16 @@ class Resting:
 
     def norms(self, number: int, look: Look) -> Floats:
         """Norms and numbers of values that aren't finite, (2, channels)."""
-        known, weight = self._norms[number], self.weights[number]
+        last, weight = self._norms[number], self.weights[number]
         rows: Floats
-        if known is None or known.look.dtype != look.dtype:
+        if last is None or last.look.dtype != look.dtype:
             rows, stale = np.empty((2, weight.axis.channels)), np.arange(weight.axis.channels)
         else:
-            rows, stale = known.rows, np.flatnonzero(known.look.prints != look.prints)
+            rows, stale = last.rows, np.flatnonzero(last.look.prints != look.prints)
         most = max(1, _AT_ONCE // max(1, weight.axis.elements))
         for start in range(0, len(stale), most):
-            some = stale[start : start + most]
-            rows[:, some] = _norms_of(weight.rows(some))
+            chunk = stale[start : start + most]
+            rows[:, chunk] = _norms_of(weight.rows(chunk))
         self._norms[number] = _Norms(look, rows)
         return rows
 

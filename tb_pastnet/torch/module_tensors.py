@@ -275,7 +275,7 @@ def _refuse(module: nn.Module, entries: Sequence[ModuleTensor]) -> None:
                 f"{failed}: expected values, got a lazy parameter without a shape. Call the module "
                 f"on one batch first."
             )
-        if tensor.is_meta:
+        if tensor.is_meta and not is_offloaded(entry):
             raise InvalidArgument(
                 f"{failed}: expected values, got a tensor on the device 'meta'. Load the weights, "
                 f"or call to_empty() and initialise them, first."
@@ -290,6 +290,11 @@ def _refuse(module: nn.Module, entries: Sequence[ModuleTensor]) -> None:
                 f"{failed}: expected whole rows, got a part of a flat parameter: the older FSDP "
                 f"cuts anywhere. Shard with torch.distributed.fsdp.fully_shard to record."
             )
+
+
+def is_offloaded(entry: ModuleTensor) -> bool:
+    """Whether accelerate brings its values for each forward pass, as `device_map` does."""
+    return bool(entry.stored.is_meta) and hasattr(entry.owner, "_hf_hook")
 
 
 def local_of(tensor: Any) -> Any:

@@ -29,7 +29,14 @@ from tb_pastnet.record.device_array import (
 from tb_pastnet.record.weight import Array, Network, Weight
 from tb_pastnet.torch.fingerprint import fingerprints
 from tb_pastnet.torch.lora import Added, LoraTensor, with_effective
-from tb_pastnet.torch.module_tensors import ModuleTensor, is_spread, kinds_of, local_of, tensors_of
+from tb_pastnet.torch.module_tensors import (
+    ModuleTensor,
+    is_offloaded,
+    is_spread,
+    kinds_of,
+    local_of,
+    tensors_of,
+)
 
 Axis = int | tuple[int, ...]
 AxisOverrides = Mapping[Any, Axis]
@@ -140,24 +147,24 @@ class TorchWeight(Weight):
         return self.statistic or self.entry.trained()
 
 
-class LoraWeight(TorchWeight):
+class AdaptedWeight(TorchWeight):
     """The weight that a LoRA layer computes with: past copies of its base would be as large."""
 
     factored = True
     entry: LoraTensor
 
-    def snapshot(self) -> _LoraPast:
+    def snapshot(self) -> _AdaptedPast:
         """See `Weight`: of the base its fingerprints, or a copy if it trains."""
         base, added = self.entry.base.value().detach(), self.entry.added()
         kept = base.clone() if self.entry.base.trained() else None
-        return _LoraPast([each.kept() for each in added], kept, self._prints(base))
+        return _AdaptedPast([each.kept() for each in added], kept, self._prints(base))
 
-    def past_value(self, past: _LoraPast) -> Array:
+    def past_value(self, past: _AdaptedPast) -> Array:
         """See `Weight`."""
         base = self.entry.base.value() if past.base is None else past.base
         return values_in(self.entry.sum_of(base, past.added))
 
-    def measure(self, past: _LoraPast) -> tuple[Any, Any]:
+    def measure(self, past: _AdaptedPast) -> tuple[Any, Any]:
         """See `Weight`. Channels whose base has moved meanwhile have no past."""
         now = self.value()
         rows = statistics_of(values_in(now), self.past_value(past), self.axis)
@@ -170,7 +177,7 @@ class LoraWeight(TorchWeight):
         return fingerprints(tensor.detach(), self.axis).cpu().numpy()
 
 
-class _LoraPast(NamedTuple):
+class _AdaptedPast(NamedTuple):
     """What the weight of a LoRA layer was computed from."""
 
     added: list[Added]
@@ -179,10 +186,10 @@ class _LoraPast(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it holds."""
-        parts = [each for added in self.added for each in added if isinstance(each, torch.Tensor)]
-        parts += [] if self.base is None else [self.base]
-        return int(sum(each.nbytes for each in parts) + self.prints.nbytes)
+        """Bytes of these values."""
+        parts = [part for each in self.added for part in (each.a, each.b, each.magnitude)]
+        own = [part.nbytes for part in (*parts, self.base) if part is not None]
+        return int(sum(own) + self.prints.nbytes)
 
 
 class Homes:
@@ -223,7 +230,7 @@ def weights_of(module: nn.Module) -> list[TorchWeight]:
 
 
 def _weight(entry: ModuleTensor, axis: Axis | None, *, follows: bool) -> TorchWeight:
-    kind = LoraWeight if isinstance(entry, LoraTensor) else TorchWeight
+    kind = AdaptedWeight if isinstance(entry, LoraTensor) else TorchWeight
     return kind(entry, axis, follows=follows)
 
 
@@ -337,6 +344,8 @@ def _unusable(entry: ModuleTensor) -> str | None:
     tensor = entry.stored
     if is_spread(tensor) and (entry.computed or entry.mask is not None):
         return "it is computed from weights that are spread over ranks"
+    if is_offloaded(entry):
+        return "it is offloaded: its values are here only in a forward pass"
     local = local_of(tensor)
     if not tensor.dtype.is_floating_point:
         return f"its dtype {str(tensor.dtype).removeprefix('torch.')} isn't a floating one"

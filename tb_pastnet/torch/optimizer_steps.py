@@ -81,16 +81,21 @@ class OptimizerSteps:
         self._may_capture = torch.backends.cuda.is_built()
         self.made, self.most = 0, math.inf
         self._overdue: Callable[[], Callable[[], None] | None] = lambda: None
-        self._handles = (
+        handles = [
             register_optimizer_step_pre_hook(_hook(self._begin)),
             register_optimizer_step_post_hook(_hook(self._notice, last=True)),
-        )
-        self._at_end = weakref.finalize(self, _end, *self._handles)
+        ]
+        for left in _LEFT:
+            left.remove()
+        _LEFT.clear()
+        self._handles = handles
+        self._at_end = weakref.finalize(self, _disable, handles)
 
     def close(self) -> None:
         """Removes the hooks."""
-        self._at_end.detach()
-        _remove([*self._handles])
+        if self._at_end.detach() is not None:
+            for handle in self._handles:
+                handle.remove()
 
     def listen(self, before: Listener | None = None, after: Listener | None = None) -> None:
         """Calls bound methods, kept weakly, before each step and after it.
@@ -265,15 +270,11 @@ def _hook(method: Any, *, last: bool = False) -> Callable[..., None]:
     reference, follow = weakref.ref(method.__self__), method.__func__
     is_compiling = torch.compiler.is_dynamo_compiling
 
-    others = _ENDED[0 if last else 1]
-
     def hook(optimizer: Optimizer, *_: object) -> None:
         # Compilers don't trace into it. Otherwise that would take longer than the hook itself.
         if is_compiling():
             disabled(optimizer)
             return
-        if others:
-            _remove(others)
         steps = reference()
         if steps is None:
             return
@@ -292,21 +293,21 @@ def _hook(method: Any, *, last: bool = False) -> Callable[..., None]:
     return hook
 
 
-_ENDED: tuple[list[Any], list[Any]] = ([], [])
-"""The hooks before and after steps whose object is gone: torch may be about to call one of them.
-
-It raises into the training if one is removed meanwhile. The next hook of the other kind does it.
-"""
+_LEFT: list[Any] = []
+"""Handles of hooks that do nothing any more."""
 
 
-def _end(before: Any, after: Any) -> None:
-    _ENDED[0].append(before)
-    _ENDED[1].append(after)
+def _disable(handles: Iterable[Any]) -> None:
+    """Makes hooks do nothing: garbage is collected at any time, even while torch calls them all."""
+    for handle in handles:
+        hooks = handle.hooks_dict_ref()
+        if hooks is not None and handle.id in hooks:
+            hooks[handle.id] = _nothing  # to remove it would end the user's step
+        _LEFT.append(handle)
 
 
-def _remove(handles: list[Any]) -> None:
-    while handles:
-        handles.pop().remove()
+def _nothing(*_: object) -> None:
+    """A hook without an owner."""
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[torch.Tensor]:

@@ -26,7 +26,7 @@ from tb_pastnet.record.resting import HeldChannels, Resting
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.spread.gathering import SpreadMeasures, check_alike
-from tb_pastnet.record.weight import names_of
+from tb_pastnet.record.weight import Network, names_of
 from tb_pastnet.torch.between_calls import BetweenCalls
 from tb_pastnet.torch.masks.given import origin_of
 from tb_pastnet.torch.masks.torch_masks import Masks
@@ -180,14 +180,7 @@ class Recorder(Recording):
             start = spread.agree(every, past, initial_step, audit)
         else:
             self._declare(trainable, kept)
-            held = AuditedMasks(recorded.weights, declared)
-            channels = HeldChannels(held)
-            resting = Resting.among(recorded.weights, channels, always=audit == PRINTS)
-            source = TorchSource(recorded, self._steps, schedule, resting)
-            if audit and source.writes:
-                observed = self._steps, failures, audit, source.looks
-                self._flags = ModuleAudit(recorded.weights, *observed)
-                audited = Audit(self._flags, held.now)
+            source, audited = self._on_this_rank(recorded, schedule, audit, failures)
             start = recorded.origin(source.looks) if source.writes else ""
         self._note_untrained(recorded.weights, failures)
         start = origin_of(model, masks, recorded.weights) or start
@@ -203,6 +196,24 @@ class Recorder(Recording):
             self._between.add(self._spread.schedule, self._spread.take)
         if source.writes or self._spread is not None:
             self._steps.expect(schedule.overdue, self._see_overdue)
+
+    def _on_this_rank(
+        self,
+        recorded: Network[TorchWeight],
+        schedule: Schedule,
+        audit: bool | str,
+        failures: Failures,
+    ) -> tuple[TorchSource, Audit | None]:
+        """The source and the audit of weights of which this rank has all."""
+        held = AuditedMasks(recorded.weights, self._declared)
+        channels = HeldChannels(held)
+        resting = Resting.among(recorded.weights, channels, always=audit == PRINTS)
+        source = TorchSource(recorded, self._steps, schedule, resting)
+        if not (audit and source.writes):
+            return source, None
+        observed = self._steps, failures, audit, source.looks
+        self._flags = ModuleAudit(recorded.weights, *observed)
+        return source, Audit(self._flags, held.now)
 
     def _note_untrained(self, weights: Iterable[TorchWeight], failures: Failures) -> None:
         if names := self._steps.left_out(weights):

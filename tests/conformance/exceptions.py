@@ -81,14 +81,14 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "its ops show what bypassed the masks",
     ),
     **_each(
-        "fingerprints_tell_which_channels_of_frozen_weights_moved "
-        "what_fingerprints_do_not_tell_is_unknown a_weight_that_trains_again_gets_past_values "
-        "masks_of_a_part_are_compared_by_value a_few_channels_train_beside_fingerprints",
+        "fingerprints_show_which_channels_of_frozen_weights_moved "
+        "what_fingerprints_do_not_show_is_unknown a_weight_that_trains_again_gets_past_values "
+        "masks_of_a_part_are_compared_by_value a_few_channels_train_where_the_rest_is_held",
         ("Keras Recorder", "Keras callback", TF1),
         MASKS_HAVE_VALUES,
     ),
     **_each(
-        "masks_of_a_part_are_compared_by_value a_few_channels_train_beside_fingerprints",
+        "masks_of_a_part_are_compared_by_value a_few_channels_train_where_the_rest_is_held",
         OTHER_BACKENDS,
         NO_MASKS,
     ),

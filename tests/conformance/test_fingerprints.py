@@ -21,7 +21,7 @@ def flip(room: Any, name: str, channels: Any) -> None:
     room.put({name: now[name]})
 
 
-def test_fingerprints_tell_which_channels_of_frozen_weights_moved(begin: Any) -> None:
+def test_fingerprints_show_which_channels_of_frozen_weights_moved(begin: Any) -> None:
     held = masked(*SIZES, make=lambda _: False)
     room = begin(kernels(*SIZES), trainable=held, audit="fingerprints")
     train(room, [1, 2], dict.fromkeys(held, 0))
@@ -40,7 +40,7 @@ def test_fingerprints_tell_which_channels_of_frozen_weights_moved(begin: Any) ->
 
 @pytest.mark.parametrize("past", ["previous", "record", "initial", 3])
 @pytest.mark.parametrize("every", [1, 2])
-def test_what_fingerprints_do_not_tell_is_unknown(begin: Any, past: Any, every: int) -> None:
+def test_what_fingerprints_do_not_show_is_unknown(begin: Any, past: Any, every: int) -> None:
     """A delta is NumPy's, or unknown where a channel moved before it had a copy."""
     settings: Any = {"audit": "fingerprints", "past": past, "every": every}
     room = begin(kernels(9), trainable={KERNEL: False}, **settings)
@@ -83,7 +83,7 @@ def test_a_weight_that_trains_again_gets_past_values(begin: Any) -> None:
     assert run.violations == ()
 
 
-def test_a_few_channels_train_beside_fingerprints(begin: Any) -> None:
+def test_a_few_channels_train_where_the_rest_is_held(begin: Any) -> None:
     free = columns(65, lambda at: (at == 3) | (at == 64))
     room = begin(kernels(65), trainable={"d65/kernel": free}, audit="fingerprints")
     at = [room.values()["d65/kernel"]]

@@ -63,12 +63,13 @@ def test_its_numbers_are_those_of_the_routes(sample: Path, loader: str) -> None:
 @pytest.mark.parametrize(
     ("what", "run", "code", "said"),
     [
-        ("violations", "dense", 1, "failed: violations in the run 'dense': 1\n"),
+        ("violations", "dense", 1, "failed: violations in the run 'dense': 1 channel\n"),
         ("violations", "ticket", 0, ""),
-        ("unfinished", "ticket", 1, "failed: unfinished in the run 'ticket': 1\n"),
+        ("unfinished", "ticket", 1, "failed: unfinished in the run 'ticket': 1 run\n"),
         ("unfinished", "dense", 0, ""),
         ("unreadable,dropped,nonfinite", "dense", 0, ""),
-        ("violations", None, 1, "failed: violations in the run 'dense': 1\n"),
+        ("masks,resumed", "ticket", 1, "failed: masks in the run 'ticket': 1 finding\n"),
+        ("violations", None, 1, "failed: violations in the run 'dense': 1 channel\n"),
     ],
 )
 def test_a_script_can_rely_on_its_exit_code(
@@ -87,15 +88,15 @@ def test_each_failure_is_found(tmp_path: Path) -> None:
     done = command("report", tmp_path, "--fail-on", words[0], "--fail-on", words[1])
     assert done.code == 1
     assert [line.split(":")[1:] for line in done.error.splitlines()] == [
-        [" nonfinite in the run 'a'", " 1"],
-        [" dropped in the run 'a'", " 3"],
-        [" unfinished in the run 'a'", " 1"],
+        [" nonfinite in the run 'a'", " 1 channel"],
+        [" dropped in the run 'a'", " 3 records"],
+        [" unfinished in the run 'a'", " 1 run"],
     ]
     data = bytearray(writer.path.read_bytes())
     data[data.index(b"channels/conv1/kernel") + 60] ^= 1
     writer.path.write_bytes(data)
     done = command("report", tmp_path, "--fail-on", "unreadable")
-    assert (done.code, done.error) == (1, "failed: unreadable in the run 'a': 3\n")
+    assert (done.code, done.error) == (1, "failed: unreadable in the run 'a': 3 records\n")
 
 
 def test_where_there_is_nothing_to_look_at_a_check_fails(tmp_path: Path) -> None:

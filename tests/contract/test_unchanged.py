@@ -26,7 +26,7 @@ def test_a_check_fails_for_what_never_changed_only_after_the_end(tmp_path: Path)
     assert (open_.kind, closed.kind) == ("unchanged", "stalled")
     assert open_.layers == closed.layers == ("still",)
     done = command(*ask, "--json")
-    assert (done.code, done.error) == (1, "failed: stalled in the run '.': 4\n")
+    assert (done.code, done.error) == (1, "failed: stalled in the run '.': 4 channels\n")
     assert done.json["runs"][0]["stalled_channels"] == 4
     assert [finding["cause"] for finding in done.json["findings"]] == ["unknown"]
 

@@ -25,12 +25,21 @@ export const causeText = (cause: string): string =>
   Object.hasOwn(CAUSES, cause) ? CAUSES[cause] : cause.replaceAll("_", " ");
 
 /** The largest distance of a weight from its frozen value. */
-export const farText = (violation: Violation): string =>
-  violation.largest === null ? "not finite" : formatNumber(violation.largest);
+export const farText = ({ elements, largest }: Violation): string => {
+  if (elements === null) return "–";
+  return largest === null ? "not finite" : formatNumber(largest);
+};
 
 /** "3 of 9": how many of the held weights differ. */
 export const elementsText = ({ elements, held }: Violation): string =>
-  `${formatCount(elements)} of ${formatCount(held)}`;
+  `${elements === null ? "–" : formatCount(elements)} of ${formatCount(held)}`;
+
+/** "by up to 0.1, 3 of 9 held weights": how far, in a sentence. */
+export const sizeText = (violation: Violation): string => {
+  if (violation.elements === null) return `some of ${formatCount(violation.held)} held weights, by their fingerprint`;
+  const far = violation.largest === null ? "to non-finite values" : `by up to ${farText(violation)}`;
+  return `${far}, ${elementsText(violation)} held weights`;
+};
 
 /** The name of a variable below its layer: "kernel" of "block/conv2/kernel". */
 export const shortVariable = ({ layer, variable }: Violation): string =>
@@ -61,8 +70,8 @@ export const COLUMNS = {
   layer: textual("Layer", "text long", (entry) => entry.layer),
   variable: textual("Variable", "text long", shortVariable),
   channel: numeric("Channel", (entry) => entry.channel),
-  largest: numeric("Changed by up to", (entry) => entry.largest ?? Infinity, farText),
-  elements: numeric("Weights changed", (entry) => entry.elements, elementsText),
+  largest: numeric("Changed by up to", (entry) => (entry.elements === null ? 0 : (entry.largest ?? Infinity)), farText),
+  elements: numeric("Weights changed", (entry) => entry.elements ?? 0, elementsText),
   cause: textual("Likely cause", "text cause", (entry) => causeText(entry.cause)),
 };
 export type Column = keyof typeof COLUMNS;

@@ -19,6 +19,8 @@ export interface Overhead {
   /** Of these, what training waited for. */
   seconds: number;
   bytes: number;
+  /** Bytes of past values, and of what held weights are compared with; 0 in earlier logs. */
+  memory: number;
 }
 
 interface Note {
@@ -185,10 +187,10 @@ export interface Violation {
   channel: number;
   first_step: number;
   last_step: number;
-  /** Held weights that differ from what they were held at, of those that are held. */
-  elements: number;
+  /** Held weights that differ from what they were held at, of those that are held; null: fingerprints don't show it. */
+  elements: number | null;
   held: number;
-  /** Largest |w − held value|; null where it isn't finite. */
+  /** Largest |w − held value|; null where it isn't finite, or isn't known. */
   largest: number | null;
   cause: string;
   text: string;

@@ -120,8 +120,12 @@ function FirstLoad() {
   );
 }
 
-/** Past the runs and the controls. */
-const skipToContent = () => document.querySelector("main")?.focus();
+/** Past the runs and the controls: to the first finding, or to the first control of the view. */
+function skipToContent(): void {
+  const main = document.querySelector("main");
+  const first = main?.querySelector(".finding button") ?? main?.querySelector("button, select, input, [tabindex]");
+  (first as HTMLElement | null | undefined)?.focus();
+}
 
 export function App() {
   const { value: index } = indexOf();
@@ -139,7 +143,7 @@ export function App() {
             {late.value ? createElement(late.value.Readout, null) : null}
           </section>
         ) : null}
-        <main tabIndex={-1}>
+        <main>
           <Content />
         </main>
       </div>

@@ -39,6 +39,11 @@ const ROWS: [string, string, (run: Run) => string][] = [
     costOf(({ seconds, training }) => formatShare(seconds, training)),
   ],
   ["size", "written to disk", costOf(({ bytes }) => formatBytes(bytes))],
+  [
+    "memory",
+    "past values, and what frozen weights are compared with",
+    costOf(({ memory }) => (memory > 0 ? formatBytes(memory) : "–")),
+  ],
 ];
 
 function AccountTable({ list }: { list: readonly Run[] }) {

@@ -73,7 +73,7 @@ class OpenViolations:
                 channel=channel,
                 first_step=step if old is None else old.first_step,
                 last_step=step,
-                elements=_known(int(compared.differ[channel])),
+                elements=_count_of(int(compared.differ[channel])),
                 held=int(compared.held[channel]),
                 largest=float(compared.largest[channel]),
                 cause=cause if old is None else old.cause,
@@ -94,7 +94,7 @@ class OpenViolations:
             self.close(name)
 
 
-def _known(elements: int) -> int | None:
+def _count_of(elements: int) -> int | None:
     return None if elements == UNKNOWN else elements
 
 

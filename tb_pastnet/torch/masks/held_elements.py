@@ -67,6 +67,13 @@ def held_elements(
     if bool(through.all()):
         return None
     kept = kept | through
+    held_range = _range_of(~through)
+    if held_range is not None and now.is_contiguous():
+        of_range = kept.reshape(-1)[held_range]
+        if bool(of_range.all()):
+            return RangeElements(now, held_range, now.reshape(-1)[held_range].clone())
+        if not bool(of_range.any()):
+            return RangeElements(now, held_range, None)
     plain = now.is_cpu and now.element_size() in _WORDS and now.is_contiguous()
     if plain and now.numel() >= PACKED_FROM and _kernels() is not None:
         bits = packed or (np.packbits(kept.numpy()), np.packbits(through.numpy()))
@@ -76,6 +83,14 @@ def held_elements(
     if bool((kept & ~through).any()):
         values = now.clone().masked_fill_(~kept.to(now.device), 0)[held]
     return HeldElements(held, values)
+
+
+def _range_of(held: torch.Tensor) -> slice | None:
+    """The only range of elements that are held, as of first rows; None if there are several."""
+    flat = held.reshape(-1).numpy()
+    first, count = int(flat.argmax()), int(np.count_nonzero(flat))
+    own = slice(first, first + count)
+    return own if flat[own].all() else None
 
 
 @cache
@@ -136,6 +151,59 @@ class HeldElements:
         """See `Elements`."""
         values = None if self.values is None else self.values.to(tensor.device, tensor.dtype)
         return HeldElements(self.held.to(tensor.device), values)
+
+
+class RangeElements:
+    """The same for a tensor that is held in one range, on any device, without a mask.
+
+    Args:
+        tensor: contiguous.
+        own: the range of its elements, in their order.
+        values: of these; None: they are pruned.
+    """
+
+    def __init__(self, tensor: torch.Tensor, own: slice, values: torch.Tensor | None) -> None:
+        self.shape, self._dtype, self._device = tensor.shape, tensor.dtype, tensor.device
+        self._own, self._values = own, values
+
+    @property
+    def arrays(self) -> Sequence[Any]:
+        """See `Elements`."""
+        return [] if self._values is None else [self._values]
+
+    def fits(self, tensor: torch.Tensor) -> bool:
+        """See `Elements`."""
+        same: bool = tensor.shape == self.shape and tensor.dtype == self._dtype
+        return same and tensor.device == self._device and tensor.is_contiguous()
+
+    def zero(self, gradient: torch.Tensor) -> torch.Tensor:
+        """See `Elements`."""
+        if gradient.is_sparse or not gradient.is_contiguous():
+            return HeldElements(self._mask(gradient.device), None).zero(gradient)
+        gradient.view(-1)[self._own].zero_()
+        return gradient
+
+    def restore(self, tensor: torch.Tensor) -> None:
+        """See `Elements`."""
+        own = tensor.detach().view(-1)[self._own]
+        own.zero_() if self._values is None else own.copy_(self._values)
+
+    def differing(self, tensor: torch.Tensor) -> int:
+        """See `Elements`."""
+        own = tensor.view(-1)[self._own]
+        if self._values is None:
+            return int(torch.count_nonzero(own))
+        return int(torch.count_nonzero(as_integers(own) != as_integers(self._values)))
+
+    def for_other(self, tensor: torch.Tensor) -> HeldElements:
+        """See `Elements`."""
+        values = None if self._values is None else self._values.to(tensor.device, tensor.dtype)
+        return HeldElements(self._mask(tensor.device), values)
+
+    def _mask(self, device: torch.device) -> torch.Tensor:
+        held = torch.zeros(self.shape.numel(), dtype=torch.bool, device=device)
+        held[self._own] = True
+        return held.reshape(self.shape)
 
 
 class PackedElements:

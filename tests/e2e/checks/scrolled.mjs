@@ -1,10 +1,9 @@
 // Strips that scrolling has carried to another place, and the same ones drawn afresh.
 import { hashOf, openFrame, painted, press } from "../visit.mjs";
 
-/** Of so many layers groups are closed at first: all are opened. */
+/** Repeated blocks are closed at first: all are opened. */
 const STAGES = [0, 1, 2, 3, 4, 5].map((stage) => `stage${stage}`);
-const BLOCKS = STAGES.flatMap((stage) => [0, 1, 2, 3, 4].map((block) => `${stage}/block${block}`));
-const OPENED = hashOf({ v: "network", g: [...STAGES, ...BLOCKS].map(encodeURIComponent).join(",") });
+const OPENED = hashOf({ v: "network", g: STAGES.map(encodeURIComponent).join(",") });
 
 /** In the page: a number for the pixels of each strip that lies whole in the picture, by run and row. */
 function readStrips() {

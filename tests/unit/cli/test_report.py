@@ -40,7 +40,7 @@ def test_a_channel_whose_kernel_and_bias_both_leak_counts_once(tmp_path):
     [finding] = [each for each in told["findings"] if each["kind"] == "violations"]
     assert finding["channels"] == 4
     assert finding["text"].startswith("4 channels of dense ")
-    assert error.getvalue().endswith(": 4\n")
+    assert error.getvalue().endswith(": 4 channels\n")
 
 
 def test_statistics_that_moved_in_frozen_layers_fail_where_asked(tmp_path):
@@ -54,5 +54,5 @@ def test_statistics_that_moved_in_frozen_layers_fail_where_asked(tmp_path):
         recorder.notes.add("Another note")
     out, error = io.StringIO(), io.StringIO()
     assert main(asked, out, error) == 1
-    assert error.getvalue() == "failed: statistics in the run '.': 1\n"
+    assert error.getvalue() == "failed: statistics in the run '.': 1 statistic\n"
     assert "still follow their inputs, e.g. 'bn' (1)" in out.getvalue()

@@ -41,10 +41,11 @@ def test_numbers_for_people() -> None:
 
 def test_an_account_and_an_overhead_in_words() -> None:
     assert text.account_text(asdict(Account(5, shown=4, thinned=1))) == "5 due: 4 shown, 1 thinned"
-    cost = {"share": 0.008, "seconds": 1.2, "training": 150.0, "writer": 0.4}
+    cost = {"share": 0.008, "seconds": 1.2, "training": 150.0, "writer": 0.4, "memory": 0}
     assert text.overhead_text(cost) == (
         "recording overhead 0.8%: 1.2 s of 150 s, plus 0.4 s CPU in the writer thread"
     )
+    assert text.overhead_text(cost | {"memory": 64_000_000}).endswith(", 64 MB of memory")
 
 
 @pytest.mark.parametrize(

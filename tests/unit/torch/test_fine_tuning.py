@@ -313,3 +313,21 @@ def test_experts_without_a_gradient_are_told_by_number(tmp_path):
     assert [each.text.partition(":")[0] for each in found] == [
         "experts 4 to 5 of model/layers/0/mlp/experts"
     ]
+
+
+def test_offloaded_weights_are_listed_with_their_reason(tmp_path):
+    accelerate = pytest.importorskip("accelerate", reason="accelerate isn't installed")
+    base = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)).requires_grad_(False)
+    accelerate.cpu_offload(base[0])
+    model = torch.nn.Sequential(base, torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model[1].parameters(), 0.1)
+    with pastnet.torch.Recorder(tmp_path, model, optimizer, every=1) as recorder:
+        for step in (1, 2):
+            optimizer.zero_grad()
+            model(torch.ones(1, 4)).sum().backward()
+            optimizer.step()
+            recorder.record(step)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert {*run.variables} == {"0/1/weight", "0/1/bias", "1/weight", "1/bias"}
+    assert set(run.skipped) == {"0/0/weight", "0/0/bias"}
+    assert "offloaded" in str(run.skipped)

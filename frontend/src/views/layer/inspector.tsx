@@ -5,7 +5,7 @@ import { type Cells, cellAt, lagAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
 import { FROZEN, NONFINITE, PRUNED, STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
-import { causeText, elementsText, farText } from "../../data/violations";
+import { causeText, sizeText } from "../../data/violations";
 import { Button, DataTable, Icon, Marker, Notes, Status, TableButton, Waiting } from "../../parts/widgets";
 import type { ChannelAnswer, Violation } from "../../server/types";
 import { cellsOf, channelOf } from "../../state/answers";
@@ -37,9 +37,7 @@ function Entry({ title, entry }: { title: string; entry: Violation }) {
       <b>{title}</b>
       from <Step step={entry.first_step} />{" "}
       {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"},{" "}
-      {entry.largest === null ? "to non-finite values" : `by up to ${farText(entry)}`}
-      {", "}
-      <span class="together">{elementsText(entry)} held weights</span>
+      <span class="together">{sizeText(entry)}</span>
       <br />
       Likely cause: {causeText(entry.cause)}
     </p>

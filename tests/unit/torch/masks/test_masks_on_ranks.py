@@ -72,6 +72,9 @@ def train(ours):
         masks = pastnet.torch.Masks(network, optimizer)
         masks.prune("0.weight", kept=kept)
         masks.freeze("0.weight", trainable=free)
+    recorder = None
+    if ours and kind == "rows":
+        recorder = pastnet.torch.Recorder(f"{folder}/log", network, optimizer, every=2, masks=masks)
     held, values = ~local(kept & free, weight), local(before, weight)
     if not ours:
         with torch.no_grad():
@@ -97,6 +100,16 @@ def train(ours):
         if not ours:
             with torch.no_grad():
                 own(weight).copy_(torch.where(held, values, own(weight)))
+        if recorder is not None:
+            recorder.record(step + 1)
+    if recorder is not None:
+        recorder.close()
+        if rank == 0:
+            run = pastnet.read(f"{folder}/log").runs["."]
+            shown = run.variables["0/weight"].masks(8)
+            np.testing.assert_array_equal(shown.kept, kept.numpy())
+            np.testing.assert_array_equal(shown.trainable | ~shown.kept, (free | ~kept).numpy())
+            assert run.violations == ()
     whole = weight.full_tensor() if hasattr(weight, "full_tensor") else weight
     if ours and kind == "rows":
         saved = masks.state_dict()

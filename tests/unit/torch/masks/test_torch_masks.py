@@ -19,7 +19,9 @@ from torch.optim.optimizer import (  # noqa: E402
 
 import tb_pastnet as pastnet  # noqa: E402
 from tb_pastnet.errors import InvalidArgument, UnknownName  # noqa: E402
+from tb_pastnet.record.failures import Failures  # noqa: E402
 from tb_pastnet.torch.masks import held_elements  # noqa: E402
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps  # noqa: E402
 
 X = torch.randn(16, 9, generator=torch.Generator().manual_seed(3))
 KEPT = np.random.default_rng(1).random((17, 9)) > 0.3
@@ -75,6 +77,7 @@ def ways_of_holding(request, monkeypatch):
 @pytest.fixture(autouse=True)
 def no_hook_is_left():
     gc.collect()
+    OptimizerSteps((), (), Failures()).close()
     hooks = len(_global_optimizer_post_hooks), len(_global_optimizer_pre_hooks)
     yield
     from tb_pastnet.torch.masks.held_places import HELD
@@ -82,6 +85,7 @@ def no_hook_is_left():
     for place in HELD.all():
         HELD.remove(place)
     gc.collect()
+    OptimizerSteps((), (), Failures()).close()  # removes those that are left
     assert hooks == (len(_global_optimizer_post_hooks), len(_global_optimizer_pre_hooks))
 
 
