@@ -73,12 +73,13 @@ class LoraTensor(ModuleTensor):
         turned = self._turned()
         total = base
         for a, b, scale, magnitude in adapters:
-            product = b.to(base).flatten(1) @ a.to(base).flatten(1)
-            product = (product.T if turned else product).reshape(base.shape)
+            factors = b.to(base).flatten(1), a.to(base).flatten(1)
+            left, right = (factors[1].T, factors[0].T) if turned else factors
+            onto = total if magnitude is None else base
+            changed = torch.addmm(onto.flatten(1), left, right, alpha=scale).view(base.shape)
             if magnitude is None:
-                total = total + scale * product
+                total = changed
                 continue
-            changed = base + scale * product
             over = (0,) if turned else tuple(range(1, base.ndim))
             norm = torch.linalg.vector_norm(changed, dim=over, keepdim=True)
             scaled = magnitude.to(base).reshape(norm.shape) / norm * changed

@@ -18,6 +18,13 @@ SAID = {
         "by value at 20 records: 544 changed\n{'momentum'}\n…: 2 moved, 2 frozen and unchanged\n"
         "…by value at 30 records: 0 changed\n"
     ),
+    "docs/tutorials/fine_tune_with_peft.md": (
+        "30 records: 0 changed\nlora_weight {'moving'}\nweight {'frozen'}\n"
+        "…['query', 'value'] no_optimizer\n[16]\n…'lora_B/second/weight'"
+    ),
+    "docs/tutorials/new_tokens.md": (
+        "30 records: 960 changed\n{'weight_decay'}\n…30 records: 0 changed\n{'frozen'} {'moving'}\n"
+    ),
     "docs/tutorials/jax.md": (
         "30 records: 128 changed\n{'weight_decay'}\n…by value at 30 records: 0 changed\n"
     ),
@@ -54,6 +61,8 @@ SAID = {
 NEEDS = {
     "docs/how_to/jax.md": ("jax", "optax"),
     "docs/tutorials/freeze_and_verify_torch.md": ("torch",),
+    "docs/tutorials/fine_tune_with_peft.md": ("torch", "peft", "transformers"),
+    "docs/tutorials/new_tokens.md": ("torch",),
     "docs/tutorials/jax.md": ("jax", "optax"),
     "docs/how_to/numpy.md": ("sklearn",),
     "docs/how_to/testing.md": ("torch", "jax"),
