@@ -46,8 +46,7 @@ _CALLS = {
     },
     "hold the weights of": {
         KERAS: "pastnet.Masks(model)",
-        TORCH: "pastnet.torch.Recorder(logdir, model, optimizer, trainable={name: mask}): it checks"
-        " that these weights stay",
+        TORCH: "pastnet.torch.Masks(model, optimizer)",
         JAX: "pastnet.jax.Recorder(logdir, params, trainable=tree): it checks that these weights "
         "stay",
     },

@@ -31,3 +31,23 @@ def test_held_bits_stay_and_free_ones_are_those_of_the_rule(
     for own, other in zip(ours.module.parameters(), rule.module.parameters(), strict=True):
         assert torch.equal(bits(own), bits(other))
     ours.masks.close()
+
+
+@pytest.mark.prove
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize(("what", "most"), [("module", 1e-6), ("step", 1e-5)])
+def test_a_compiled_training_holds_every_bit_and_rounds_as_the_compiler_does(what, most):
+    """The compiler rounds a step of AdamW a little differently, with masks or without."""
+    ours, rule = (Training("AdamW", "decay", "compiled", ours) for ours in (True, False))
+    if what == "module":
+        ours.forward = torch.compile(ours.module)
+    else:
+        (optimizer,) = ours.optimizers
+        optimizer.step = torch.compile(optimizer.step)
+    for _ in range(30):
+        ours.step()
+        rule.step()
+    held, weight = ~ours.held.through, ours.weight.detach()
+    assert torch.equal(bits(weight)[held], bits(ours.held.values)[held])
+    assert (weight - rule.weight).abs().max() <= most * weight.abs().max()
+    ours.masks.close()

@@ -225,16 +225,7 @@ HELD = HeldPlaces()
 
 def _hook(act: Any) -> Any:
     """A hook that calls a method, even in a compiled step: compilers don't trace into it."""
-    is_compiling = torch.compiler.is_dynamo_compiling
-
-    def hook(optimizer: Optimizer, *_: object) -> None:
-        if is_compiling():
-            disabled(optimizer)
-        else:
-            act(optimizer)
-
-    disabled = torch.compiler.disable(hook)
-    return hook
+    return torch.compiler.disable(lambda optimizer, *_: act(optimizer))
 
 
 def _listed(names: Iterable[str]) -> str:

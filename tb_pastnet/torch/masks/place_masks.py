@@ -111,7 +111,9 @@ class PlaceMasks:
             self._handle.remove()
             self._handle = None
         if self._handle is None and self.elements is not None and tensor.requires_grad:
-            self._handle = tensor.register_post_accumulate_grad_hook(self.mask_gradient)
+            # A compiled step may include the backward pass.
+            hook = torch.compiler.disable(self.mask_gradient)
+            self._handle = tensor.register_post_accumulate_grad_hook(hook)
 
     def release(self) -> None:
         """Ends it: nothing is held any more."""

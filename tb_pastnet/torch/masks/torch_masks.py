@@ -12,6 +12,7 @@ from torch import nn
 from tb_pastnet.core.arguments import answered
 from tb_pastnet.core.mask_input import Mask
 from tb_pastnet.core.pruning_rules import Values
+from tb_pastnet.core.subject import TORCH, check_subject
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.audit.freeze_audit import Audit
@@ -96,6 +97,7 @@ class Masks(MaskCommands):
     def __init__(
         self, model: nn.Module, *optimizers: torch.optim.Optimizer, enforce: bool = True
     ) -> None:
+        check_subject(model, TORCH, "hold the weights of")
         self.model, self._enforce = model, enforce
         self._optimizers = OptimizerSlots(optimizers, enforced=enforce)
         state = ModuleTable(model, enforced=enforce)

@@ -18,6 +18,7 @@ from torch.optim.optimizer import (  # noqa: E402
 )
 
 import tb_pastnet as pastnet  # noqa: E402
+from tb_pastnet.core.subject import KERAS, check_subject  # noqa: E402
 from tb_pastnet.errors import InvalidArgument, UnknownName  # noqa: E402
 from tb_pastnet.record.failures import Failures  # noqa: E402
 from tb_pastnet.torch.masks import held_elements  # noqa: E402
@@ -538,6 +539,14 @@ def test_optimizers_that_keep_another_copy_are_refused():
     with pytest.raises(InvalidArgument):
         pastnet.torch.Masks(module, 0.1)
     pastnet.torch.Masks(module, Master(module.parameters(), 0.1), enforce=False)
+
+
+def test_a_model_of_another_framework_is_refused_with_the_call_to_write():
+    with pytest.raises(InvalidArgument) as error:
+        check_subject(network(), KERAS, "hold the weights of")
+    assert "pastnet.torch.Masks(model" in str(error.value)
+    with pytest.raises(InvalidArgument):
+        pastnet.torch.Masks({"weight": np.ones(3)})
 
 
 def test_what_a_parametrization_computes_is_refused_and_its_parts_are_not():
