@@ -85,7 +85,11 @@ class ScheduledPruning:
 
 def _check(masks: object, schedule: object, every: Any, scope: object, structured: object) -> None:
     for fits, expected, got in (
-        (callable(getattr(masks, "prune_smallest", None)), "masks= the Masks of a model", masks),
+        (
+            callable(getattr(masks, "prune_smallest", None)),
+            "masks=pastnet.Masks(model) or pastnet.torch.Masks(model)",
+            masks,
+        ),
         (
             isinstance(schedule, PolynomialDecay | OneShot),
             "schedule=pastnet.PolynomialDecay(…) or pastnet.OneShot(…)",

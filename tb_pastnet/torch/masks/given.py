@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torch import nn
 
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.commands import wrong_masks
 from tb_pastnet.torch.masks.module_masks import find_masks
 from tb_pastnet.torch.masks.module_table import ModuleTable
@@ -29,6 +30,11 @@ def check_concerns(masks: Any, weights: Iterable[TorchWeight], doing: str) -> No
     """Raises InvalidArgument if masks are of none of some weights."""
     table = getattr(masks, "state", None)
     if not isinstance(table, ModuleTable):
+        if isinstance(masks, Mapping):
+            raise InvalidArgument(
+                f"Could not {doing}: expected masks= the Masks of a module, got a "
+                f"{type(masks).__name__}. Write trainable= for masks that nothing has to hold."
+            )
         raise wrong_masks(doing, f"a {type(masks).__name__}")
     table.look()
     own = {id(weight.entry.stored) for weight in table.weights.values()}

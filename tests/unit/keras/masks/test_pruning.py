@@ -194,7 +194,10 @@ def test_what_the_masks_raise_is_the_users(model):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"masks": None}, "expected masks= the Masks of a model, got None"),
+        (
+            {"masks": None},
+            "expected masks=pastnet.Masks(model) or pastnet.torch.Masks(model), got None",
+        ),
         (
             {"schedule": 0.5},
             "expected schedule=pastnet.PolynomialDecay(…) or pastnet.OneShot(…), got 0.5",

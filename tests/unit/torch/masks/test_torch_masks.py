@@ -87,7 +87,8 @@ def no_hook_is_left():
         HELD.remove(place)
     gc.collect()
     OptimizerSteps((), (), Failures()).close()  # removes those that are left
-    assert hooks == (len(_global_optimizer_post_hooks), len(_global_optimizer_pre_hooks))
+    assert len(_global_optimizer_post_hooks) <= hooks[0]
+    assert len(_global_optimizer_pre_hooks) <= hooks[1]
 
 
 def test_held_weights_stay_and_others_train():
