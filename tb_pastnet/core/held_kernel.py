@@ -19,10 +19,10 @@ Words = npt.NDArray[Any]
 
 
 @numba.njit(inline="always")
-def _run_end(bits: Bits, other: Bits, byte: int) -> int:  # pragma: no cover  compiled
+def _run_end(bits: Bits, second: Bits, byte: int) -> int:  # pragma: no cover  compiled
     """The byte up to which two masks continue with the same bytes."""
     end = byte + 1
-    while end < bits.size and bits[end] == bits[byte] and other[end] == other[byte]:
+    while end < bits.size and bits[end] == bits[byte] and second[end] == second[byte]:
         end += 1
     return end
 
@@ -69,14 +69,14 @@ def restore(
         through: a mask, 0 = held, of the same size.
     """
     words = pointer_to(address, values)
-    byte, at = 0, np.int64(0)
+    byte, next_value = 0, np.int64(0)
     while byte < through.size:
         bits, remaining, end = through[byte], kept[byte], _run_end(through, kept, byte)
         first, stop = 8 * byte, min(8 * end, count)
         if bits == 0 and remaining == 255:
             for place in range(first, stop):
-                words[place] = values[at + place - first]
-            at += np.int64(stop - first)
+                words[place] = values[next_value + place - first]
+            next_value += np.int64(stop - first)
         elif bits == 0 and remaining == 0:
             for place in range(first, stop):
                 words[place] = 0
@@ -86,6 +86,6 @@ def restore(
                 free = np.uint64(bits >> shift) & np.uint64(1)
                 frozen = np.uint64(remaining >> shift) & np.uint64(1) & (free ^ np.uint64(1))
                 own = words[place] & (np.uint64(0) - free)
-                words[place] = own | (values[at] & (np.uint64(0) - frozen))
-                at += np.int64(frozen)
+                words[place] = own | (values[next_value] & (np.uint64(0) - frozen))
+                next_value += np.int64(frozen)
         byte = end

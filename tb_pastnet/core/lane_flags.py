@@ -49,13 +49,13 @@ def flags(
         >>> flags(np.array([1, 2, 3, 4]), LayerCounts(frozen, no, no, no, no))
         [Flag(kind='freeze', first_step=3, last_step=3, times=1, amount=3)]
     """
-    found = [
+    listed = [
         flag
         for kind, amounts in _amounts(counts).items()
         for flag in _stretches(kind, steps, amounts)
     ]
-    found += [Flag("resume", step, step, 1, 0) for step in resumed]
-    return sorted(found, key=lambda flag: (flag.first_step, KINDS.index(flag.kind)))
+    listed += [Flag("resume", step, step, 1, 0) for step in resumed]
+    return sorted(listed, key=lambda flag: (flag.first_step, KINDS.index(flag.kind)))
 
 
 def _amounts(counts: LayerCounts) -> Mapping[str, Counts]:

@@ -44,10 +44,13 @@ def scalars_of(
     ours: Collection[str],
     name: str | None,
 ) -> list[LoggedScalar]:
-    """Reads one scalar of each run: that of a name, or the one that looks most like its loss."""
+    """Reads one scalar of each run: that of a name, or the one that looks most like its loss.
+
+    A run that can't be read has none.
+    """
     homes = {run.name: _homes(run.name, ours) for run in runs}
     tags = source.scalar_tags(context)
-    named = {run.name: _named(homes[run.name], ours, tags) for run in runs}
+    named = {run.name: {} if run.problem else _named(homes[run.name], ours, tags) for run in runs}
     chosen = {run: _choice(names, name) for run, names in named.items()}
     wanted = {named[run][own] for run, own in chosen.items() if own is not None}
     points = source.scalars(context, wanted)

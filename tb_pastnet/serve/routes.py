@@ -256,11 +256,15 @@ def function(reader: RunReader) -> Answer:
 def scalars(query: Query) -> Answer:
     """One scalar of each run that its training logged, on the run's axis. Never cached."""
     readers, name = query.runs(1, MOST_LISTED), query.arguments.get("name")
-    runs = [reader.run for reader in readers]
-    given = scalars_of(query.store.source, query.context, runs, query.catalog.runs.keys(), name)
-    return binary_answer(
-        *(as_sections(run.name, own) for run, own in zip(runs, given, strict=True))
-    )
+    source, ours = query.store.source, query.catalog.runs.keys()
+
+    def made(runs: Sequence[CatalogRun]) -> Answer:
+        given = scalars_of(source, query.context, runs, ours, name)
+        return binary_answer(
+            *(as_sections(run.name, own) for run, own in zip(runs, given, strict=True))
+        )
+
+    return each_alone([reader.run for reader in readers], made)
 
 
 def _layer_of_runs(query: Query) -> str | None:

@@ -38,13 +38,10 @@ from tb_pastnet.format.tags import (
 )
 from tests import event_files as files
 
-MOST_BYTES = 1_500_000
+MOST_BYTES = 5_000_000
 REPEATS = (1, 10, 1_000)
 FULL = "channels deflated", "cells deflated"
 """Ten of these are as many bytes as there may be: more would be the same log."""
-
-MOST_OF_DETAIL = 1 << 18
-"""Bytes for details in a file of the page: enough for 4 channels of a variable of millions."""
 KERNEL = "conv1/kernel"
 ENDS = (0xFF, 0, 0x80)
 
@@ -354,14 +351,12 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
         channel-records than the table allows, `rss` the process's largest memory in MiB, and `cpu`
         its seconds, which no test looks at.
     """
-    from tb_pastnet.cli import html_file
+    from tb_pastnet.cli.html_file import MOST_OF_DETAIL
     from tb_pastnet.errors import PastNetError
     from tb_pastnet.reader import store
 
     import_all()
     raised, over, times = [], {}, {}
-    # What comes later repeats what comes first: 64 times the records of a channel of millions.
-    html_file.MOST_OF_DETAIL, html_file.OVERLAP_STEPS = MOST_OF_DETAIL, 2
     # The cache isn't what is measured: it has a limit of its own.
     store.Store.__init__.__defaults__ = (1 << 24, *store.Store.__init__.__defaults__[1:])  # type: ignore[index]
     with tempfile.TemporaryDirectory() as folder, counted_cells() as cells:

@@ -103,8 +103,8 @@ class ModuleTable(MaskTable):
             masks.remove()
 
     def _of_modules(self) -> list[ModuleMasks]:
-        found = map(find_masks, self.model.modules())
-        return [masks for masks in found if masks is not None]
+        every = map(find_masks, self.model.modules())
+        return [masks for masks in every if masks is not None]
 
     def _make(self, weight: TorchWeight) -> Any:
         return ModuleMasks.on(weight.entry.owner).place(weight.entry.key)

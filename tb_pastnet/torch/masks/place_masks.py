@@ -204,8 +204,8 @@ class PlaceMasks:
 
     def _part(self, bits: Any, tensor: Any) -> torch.Tensor:
         """The part of a mask that is on this rank."""
-        whole = torch.from_numpy(self._unpacked(bits))
-        part: torch.Tensor = own_part(whole, tensor, self.name).contiguous()
+        values = torch.from_numpy(self._unpacked(bits))
+        part: torch.Tensor = own_part(values, tensor, self.name).contiguous()
         return part
 
 
@@ -215,10 +215,10 @@ def whole_values(tensor: Any) -> Array:
         return values_in(tensor.full_tensor() if is_spread(tensor) else tensor.detach())
 
 
-def own_part(whole: Any, tensor: Any, name: str) -> Any:
+def own_part(values: Any, tensor: Any, name: str) -> Any:
     """The part of some values that a rank has of a tensor; all if it isn't spread over ranks."""
     if not is_spread(tensor):
-        return whole
+        return values
     from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
     if any(type(each).__name__ == "_StridedShard" for each in tensor.placements):
@@ -228,4 +228,4 @@ def own_part(whole: Any, tensor: Any, name: str) -> Any:
         )
     place = tensor.shape, tensor.device_mesh, tensor.placements
     shape, offset = compute_local_shape_and_global_offset(*place)
-    return whole[tuple(slice(at, at + size) for at, size in zip(offset, shape, strict=True))]
+    return values[tuple(slice(i, i + size) for i, size in zip(offset, shape, strict=True))]
