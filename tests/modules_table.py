@@ -23,6 +23,8 @@ from torch.optim import optimizer as hooks_of_torch
 
 import tb_pastnet as pastnet
 from tb_pastnet.record import device_array
+from tb_pastnet.record.failures import Failures
+from tb_pastnet.torch.optimizer_steps import OptimizerSteps
 
 X = torch.linspace(-1, 1, 32).reshape(8, 4)
 STEPS = 5
@@ -609,7 +611,8 @@ class Seen:
 
 def torch_run(build: Callable[[], Training], logdir: Path | None = None) -> Seen:
     """Trains an entry, with a recorder if there is a `logdir`."""
-    gc.collect()  # recorders of other tests, with their hooks
+    gc.collect()  # recorders of other tests; the next one removes their hooks
+    OptimizerSteps((), (), Failures()).close()
     torch.manual_seed(0)
     training = build()
     seen = Seen(training.errors, [_traces(training)], {})

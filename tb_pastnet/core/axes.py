@@ -26,6 +26,9 @@ from tb_pastnet.errors import InvalidArgument
 
 Integers = npt.NDArray[np.intp]
 
+MOST_DIMENSIONS = 32
+"""Of arrays of more, NumPy can't choose some channels."""
+
 
 class _Rule(NamedTuple):
     axes: tuple[int, ...]

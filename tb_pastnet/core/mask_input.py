@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.axes import ChannelAxis
+from tb_pastnet.core.axes import MOST_DIMENSIONS, ChannelAxis
 from tb_pastnet.errors import InvalidArgument
 
 _AT_ONCE = 1 << 20
@@ -98,6 +98,10 @@ def spread(channels: npt.NDArray[T], axis: ChannelAxis) -> npt.NDArray[T]:
 
 def by_channel(mask: Mask, axis: ChannelAxis) -> Mask | None:
     """A mask as one flag for each channel, (channels,); None if any channel is masked in part."""
+    if len(axis.view) > MOST_DIMENSIONS:
+        rows = axis.split(mask)
+        flags: Mask = np.asarray(rows.all(axis=1))
+        return flags if (flags == rows.any(axis=1)).all() else None
     turned, count = mask.reshape(axis.view).transpose(axis.order), len(axis.axes)
     first: Mask = turned[(slice(None),) * count + (0,) * (turned.ndim - count)].reshape(-1)
     most = max(1, _AT_ONCE // max(1, axis.elements))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import keras
@@ -27,7 +28,7 @@ from tb_pastnet.record.audit.freeze_audit import Audit
 from tb_pastnet.record.device_array import fetch, tensor_values, values_of
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.mask_tracker import MaskTracker
-from tb_pastnet.record.options import PRINTS, Options
+from tb_pastnet.record.options import PRINTS, VALUES, Options
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.resting import HeldChannels, Resting
 from tb_pastnet.record.weight import Array, Look, Network
@@ -104,7 +105,10 @@ class VariableAudit(FlagAudit, ArrayAudit):
     """The audit of weights that Keras's `trainable` holds."""
 
     def __init__(
-        self, weights: Sequence[VariableWeight], wish: bool | str, looks: Mapping[str, Look]
+        self,
+        weights: Sequence[VariableWeight],
+        wish: bool | str = VALUES,
+        looks: Mapping[str, Look] = MappingProxyType({}),
     ) -> None:
         ArrayAudit.__init__(self, weights, DecayByNumbers(), wish, looks)
         FlagAudit.__init__(self, weights)
@@ -113,7 +117,9 @@ class VariableAudit(FlagAudit, ArrayAudit):
 class VariableSource(RatedSource):
     """Keras weights, each of whose flags is read once."""
 
-    def __init__(self, network: Network[Any], rate: UsedRate, resting: Resting | None) -> None:
+    def __init__(
+        self, network: Network[Any], rate: UsedRate, resting: Resting | None = None
+    ) -> None:
         packages = "keras", keras.backend.backend()
         super().__init__(network, rate, packages, *_processes(), resting=resting)
         self._flags = TrainableFlags([weight.found for weight in network.weights])

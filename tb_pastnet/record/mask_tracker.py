@@ -263,7 +263,7 @@ class MaskTracker:
     def _follow(self, weight: Weight, span: slice, kept: Mask, trainable: Mask) -> list[MaskUpdate]:
         self._kept[span] = _share(kept, weight.axis)
         # What isn't an array of its own lets all through, or nothing.
-        free = trainable if not any(kept.strides) and kept.flat[0] else kept & trainable
+        free = trainable if not any(kept.strides) and kept[(0,) * kept.ndim] else kept & trainable
         self._free[span] = _share(free, weight.axis)
         self.accounts[-1].prune(weight.name, kept.size - int(kept.sum()))
         updates: list[MaskUpdate] = []

@@ -13,7 +13,13 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.axes import ChannelAxis, explicit_axis, main_variable, variable_role
+from tb_pastnet.core.axes import (
+    MOST_DIMENSIONS,
+    ChannelAxis,
+    explicit_axis,
+    main_variable,
+    variable_role,
+)
 from tb_pastnet.core.fingerprint import fingerprints
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.core.sketch import FEWEST
@@ -165,8 +171,8 @@ class Weight(ABC):
 
     @property
     def plain(self) -> bool:
-        """Whether the network computes with its stored values: one look shows both."""
-        return not self.computed
+        """Whether one look at the stored values is enough, and NumPy can choose among them."""
+        return not self.computed and len(self.axis.view) <= MOST_DIMENSIONS
 
     @property
     def nbytes(self) -> int:

@@ -22,6 +22,8 @@ from tests.tensorboards import PREFIX, Board, board, strict_json
 GOOD = {
     "/index": {},
     "/overview": {"run": "a"},
+    "/lanes": {"run": "a"},
+    "/scalars": {"run": "a"},
     "/records": {"run": "a"},
     "/layer": {"run": "a", "layer": "conv1"},
     "/channel": {"run": "a", "layer": "conv1", "channel": "1"},
@@ -35,6 +37,8 @@ GOOD = {
 TYPES = {
     "/index": "application/json",
     "/overview": "application/octet-stream",
+    "/lanes": "application/octet-stream",
+    "/scalars": "application/octet-stream",
     "/records": "application/octet-stream",
     "/layer": "application/octet-stream",
     "/channel": "application/json",

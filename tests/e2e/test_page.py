@@ -105,17 +105,19 @@ def test_layer_channel_and_account_show_the_numbers_of_the_routes(told: Tab) -> 
     accounts = {
         entry["name"]: [
             *(f"{entry['account'][part]:,}" for part in parts),
-            *(["0.9%", "1.2 MB"] if entry["overhead"] else ["–", "–"]),
+            *(["0.9%", "1.2 MB", "–"] if entry["overhead"] else ["–"] * 3),
         ]
         for entry in told.json("index")["runs"]
     }
     account = found["account"]
-    assert [row[0] for row in account["rows"]] == ["due", *parts[1:], "recording overhead", "size"]
+    assert [row[0] for row in account["rows"]] == [
+        *("due", *parts[1:], "recording overhead", "size", "memory")
+    ]
     columns = zip(*(row[1:] for row in account["rows"]), strict=True)
     shown = {run: list(column) for run, column in zip(account["runs"], columns, strict=True)}
     assert shown == accounts
-    assert accounts["pruned"][4:] == ["3", "0", "–", "–"]
-    assert accounts["leaky"][-2:] == ["0.9%", "1.2 MB"]
+    assert accounts["pruned"][4:] == ["3", "0", "–", "–", "–"]
+    assert accounts["leaky"][-3:] == ["0.9%", "1.2 MB", "–"]
 
 
 def test_addresses_restore_and_back_works(tab: Tab) -> None:

@@ -254,7 +254,7 @@ def compare(log: Log, case: Case, found: dict[str, Any]) -> int:
         if not related:
             shares = [words.DASH if math.isnan(x) else words.share(x, size) for x in (kept, more)]
             text = " | ".join(shares)
-        assert laps[name] == text, where
+        assert laps[name] == text, (where, laps[name], text)
     return 8 * len(laps)
 
 

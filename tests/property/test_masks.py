@@ -1,6 +1,7 @@
 """Properties of masks, their log and violations: they come back, and nothing else is believed."""
 
 import contextlib
+import math
 
 import numpy as np
 import pytest
@@ -52,6 +53,8 @@ def violations(draw):
     first, last = sorted(draw(st.tuples(steps, steps)))
     elements, held = sorted(draw(st.tuples(wholes, wholes)))
     largest = draw(st.floats(min_value=0, allow_nan=False))
+    if not elements:  # fingerprints don't show how many
+        elements, largest = None, math.nan
     return Violation(
         draw(words), draw(wholes), first, last, elements, held, largest, draw(words)
     )  # fmt: skip

@@ -95,7 +95,7 @@ async function tip(page, frame, { run, layer, step, range: [from, to] }) {
 
 const overlaps = (frame) =>
   frame.$$eval(".lap", (all) =>
-    all.map((lap) => [lap.querySelector("bdi").textContent, lap.querySelector("span").textContent]),
+    all.map((lap) => [lap.querySelector("bdi").textContent, lap.querySelector(":scope > span").textContent]),
   );
 
 /** A line for each run that a finding is of. */

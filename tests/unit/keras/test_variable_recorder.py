@@ -108,7 +108,9 @@ def test_the_first_of_several_processes_writes(
     monkeypatch.setattr(keras.backend, "backend", lambda: backend)
     monkeypatch.setitem(sys.modules, backend, Processes(number))
     network = Network((), (), (), ())
-    monkeypatch.setattr(ArraySource, "__init__", Source.__init__)
+    monkeypatch.setattr(
+        ArraySource, "__init__", lambda own, *given: Source.__init__(own, *given[:3])
+    )
     monkeypatch.setattr(variable_recorder, "TrainableFlags", lambda entries: None)
     source = VariableSource(network, None)
     assert (source.writes, source.workers) == (number == 0, 2)
