@@ -49,7 +49,7 @@ FAST, PLAIN = Bars(0.4e9, 0.05, 0.3), Bars(0.4e9, 0.05, 1.0)
 CASES = {
     "99.9 % frozen, [fast]": ("frozen", FAST),
     "99.9 % frozen": ("frozen", PLAIN),
-    "all trainable, [fast]": ("trainable", Bars(0.4e9, 1.2, None)),
+    "all trainable, [fast]": ("trainable", Bars(0.0, 1.2, None)),
     "an embedding with ten free rows, [fast]": ("rows", Bars(0.0, 0.05, None)),
 }
 
