@@ -92,8 +92,7 @@ def reduction_axes(axis: ChannelAxis) -> tuple[int, ...]:
 
 def spread(channels: npt.NDArray[T], axis: ChannelAxis) -> npt.NDArray[T]:
     """Spreads a value per channel over its weights: (channels,) to the variable's shape."""
-    rows = np.repeat(channels, axis.elements).reshape([axis.view[a] for a in axis.order])
-    return rows.transpose(np.argsort(axis.order)).reshape(axis.shape)
+    return axis.joined_up(np.repeat(channels, axis.elements))
 
 
 def by_channel(mask: Mask, axis: ChannelAxis) -> Mask | None:

@@ -90,3 +90,13 @@ def columns(steps: Integers, most: int) -> Integers:
         return np.arange(len(steps))
     edges = np.linspace(steps[0], steps[-1] + 1, most + 1)[:-1]
     return np.unique(np.searchsorted(steps, edges)).astype(np.int64)
+
+
+def last_records(starts: Integers, records: int) -> Integers:
+    """The index of the last record of each column, given the first ones, of so many records.
+
+    Example:
+        >>> last_records(np.array([0, 3, 4]), 9)
+        array([2, 3, 8])
+    """
+    return np.append(starts[1:], records)[: len(starts)] - 1

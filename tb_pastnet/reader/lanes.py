@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_pastnet.core import channel_states, thinning
 from tb_pastnet.core.lane_flags import Flag, LayerCounts, flags
@@ -36,9 +38,9 @@ def lane(figures: Figures, most: int, layers: Collection[str] = ()) -> Sections:
         "flags": [flag._asdict() for flag in listed[:MOST_FLAGS]],
     }
     starts = thinning.columns(figures.steps, most)
-    ends = np.append(starts[1:], len(figures.steps))[: len(starts)] - 1
+    ends = thinning.last_records(starts, len(figures.steps))
     _, rates = figures.axis()
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "first_steps": figures.steps[starts].astype(np.float64),
         "steps": figures.steps[ends].astype(np.float64),
         "learning_rates": rates[ends],

@@ -123,14 +123,18 @@ def _in_another(tb_run: str, home: str, ours: Collection[str]) -> bool:
 
 _LIKELY = (r"(train/)?loss", r"(.*[/_: ])?train.*loss.*", r"(?!.*val)(.*[^a-z])?loss", r".*loss.*")
 
+_LONGEST = 256
+"""Longer names aren't looked at: matching takes the square of their length."""
+
 
 def _choice(names: Iterable[str], name: str | None) -> str | None:
     """The chosen scalar, or the one that looks most like the loss of the training."""
     listed = list(names)
     if name is not None:
         return name if name in listed else None
+    short = [own for own in listed if len(own) <= _LONGEST]
     for pattern in _LIKELY:
-        for own in listed:
+        for own in short:
             if re.fullmatch(pattern, own, re.IGNORECASE):
                 return own
     return listed[0] if listed else None

@@ -376,7 +376,7 @@ def _columns(
         return steps, steps, [np.searchsorted(own, steps, side="right") - 1 for own in records]
     steps = np.union1d(*records)
     starts = thinning.columns(steps, most)
-    ends = np.append(starts[1:], len(steps))[: len(starts)] - 1
+    ends = thinning.last_records(starts, len(steps))
     firsts, lasts = steps[starts], steps[ends]
     return firsts, lasts, [records_in_force(own, firsts, lasts) for own in records]
 

@@ -157,9 +157,9 @@ def overview_columns(figures: Figures, most: int, span: StepSpan) -> Sections:
     }
     shown = figures.among(span.of(figures.steps))
     starts = thinning.columns(shown.steps, most)
-    ends = np.append(starts[1:], len(shown.steps))[: len(starts)] - 1
+    ends = thinning.last_records(starts, len(shown.steps))
     times, rates = shown.axis()
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "first_steps": shown.steps[starts].astype(np.float64),
         "steps": shown.steps[ends].astype(np.float64),
         "wall_times": times[ends],

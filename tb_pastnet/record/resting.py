@@ -151,7 +151,8 @@ class Resting:
     @property
     def nbytes(self) -> int:
         """Bytes that this takes."""
-        return sum(25 * len(loose) for loose in self.loose)
+        norms = [each.rows.nbytes + each.look.prints.nbytes for each in self._norms if each]
+        return sum(loose.nbytes for loose in self.loose) + sum(norms)
 
 
 class _Past(NamedTuple):

@@ -85,26 +85,26 @@ function Title({ row, low }: { row: Row; low: boolean }) {
       ? `${row.id}: ${formatCount(row.layers.length)} layers`
       : `${row.layer.id}: ${row.layer.type}. Open the layer.`;
   const open = () => (group ? toggleGroup(row.id) : openLayer(row.id, null));
-  if (low)
-    return (
-      // biome-ignore lint/a11y/noStaticElementInteractions lint/a11y/useKeyWithClickEvents: J and K go to it, Enter opens it
-      <span class={`plain ${kind}`} title={title} onClick={open}>
-        {group ? (
-          <span class="chevron" aria-hidden="true">
-            {group.mark}
-          </span>
-        ) : null}
-        <bdi>{rowLabel(row)}</bdi>
-      </span>
-    );
-  return (
-    <button type="button" class={`plain ${kind}`} aria-expanded={group?.expanded} title={title} onClick={open}>
+  const content = (
+    <>
       {group ? (
         <span class="chevron" aria-hidden="true">
           {group.mark}
         </span>
       ) : null}
       <bdi>{rowLabel(row)}</bdi>
+    </>
+  );
+  if (low)
+    return (
+      // biome-ignore lint/a11y/noStaticElementInteractions lint/a11y/useKeyWithClickEvents: J and K go to it, Enter opens it
+      <span class={`plain ${kind}`} title={title} onClick={open}>
+        {content}
+      </span>
+    );
+  return (
+    <button type="button" class={`plain ${kind}`} aria-expanded={group?.expanded} title={title} onClick={open}>
+      {content}
     </button>
   );
 }
