@@ -1,8 +1,8 @@
 """Trains small networks in one framework, and measures what is done after each step.
 
-Blocks of steps take turns, each with one thing that is done after its steps, or nothing. Processor
-time counts, that of all threads and that of the training thread: wall time says little where
-several threads share an interpreter.
+Single steps take turns, each with one thing that is done after it, or nothing: neighbours see the
+same machine. Processor time counts, that of all threads and that of the training thread: wall time
+says little where several threads share an interpreter.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tb_pastnet import read
+
 NOTHING, AGAIN = "nothing", "nothing, again"
 EVERY = (10, 1)
+PERIOD = max(EVERY)
 
 
 class Way(NamedTuple):
@@ -28,13 +32,13 @@ class Way(NamedTuple):
 
     Attributes:
         after: each step.
-        enter: before a block.
-        leave: at the end of a block, and part of it: nothing is left for the next one.
+        enter: before the step, and not part of it.
+        written: processor seconds of a thread of its own so far.
     """
 
     after: Callable[[], object]
     enter: Callable[[], object] = lambda: None
-    leave: Callable[[], object] = lambda: None
+    written: Callable[[], float] = lambda: 0.0
 
 
 class Network(NamedTuple):
@@ -44,12 +48,18 @@ class Network(NamedTuple):
     ways: dict[str, Way]
 
 
-def recording(recorder: Any, *args: Callable[[], Any], enter: Any = lambda: None) -> Way:
-    """Calls `record` with the next step, and with what some functions give."""
-    steps = iter(range(1, sys.maxsize))
-    return Way(
-        lambda: recorder.record(next(steps), *(each() for each in args)), enter, recorder.flush
-    )
+def recording(
+    make: Callable[[str], Any], *args: Callable[[], Any], enter: Callable[[], object] = lambda: None
+) -> Way:
+    """Calls `record` of a Recorder with the next step, and with what some functions give."""
+    logdir, steps = tempfile.mkdtemp(), iter(range(1, sys.maxsize))
+    recorder = make(logdir)
+
+    def written() -> float:
+        recorder.flush()
+        return sum(run.overhead.writer for run in read(logdir).runs.values() if run.overhead)
+
+    return Way(lambda: recorder.record(next(steps), *(each() for each in args)), enter, written)
 
 
 def torch_networks() -> dict[str, Callable[[], Network]]:
@@ -78,12 +88,16 @@ def torch_networks() -> dict[str, Callable[[], Network]]:
 
         def ours(every: int) -> Way:
             before = [set(each) for each in around]
-            recorder = pastnet.Recorder(tempfile.mkdtemp(), model, optimizer, every=every)
+
+            def make(logdir: str) -> Any:
+                return pastnet.Recorder(logdir, model, optimizer, every=every)
+
+            way = recording(make, enter=lambda: hooked(own))
             own = tuple(
                 {key: hook for key, hook in each.items() if key not in known}
                 for each, known in zip(around, before, strict=True)
             )
-            return recording(recorder, enter=lambda: hooked(own))
+            return way
 
         past: list[Any] = []
 
@@ -183,8 +197,8 @@ def jax_networks() -> dict[str, Callable[[], Network]]:
 
         ways = {NOTHING: Way(lambda: None), AGAIN: Way(lambda: None)}
         for every in EVERY:
-            recorder = pastnet.Recorder(tempfile.mkdtemp(), held[0], every=every)
-            ways[f"every={every}"] = recording(recorder, lambda: held[0])
+            make = partial(pastnet.Recorder, params=held[0], every=every)
+            ways[f"every={every}"] = recording(make, lambda: held[0])
         ways["one compiled function by hand, each step"] = Way(by_hand)
         return Network(step, ways)
 
@@ -195,24 +209,43 @@ def jax_networks() -> dict[str, Callable[[], Network]]:
 
 
 def measured(network: Network, rounds: int, block: int) -> dict[str, list[list[float]]]:
-    """Microseconds of processor time a step, of all threads and of this one, by way and round."""
+    """Microseconds of processor time a step, of all threads and of this one, by way and round.
+
+    Of the steps at the same place among ten the median counts: what else the machine does hits some
+    of them. The writer's time, which comes in bursts, is the mean of steps without any other way
+    between them, as it writes every two seconds; it comes last.
+    """
     found: dict[str, list[list[float]]] = {name: [] for name in network.ways}
-    names = list(network.ways)
+    names, rng = list(network.ways), np.random.default_rng(0)
     for number in range(-1, rounds):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            way = network.ways[name]
-            way.enter()
-            network.step()
-            begun = time.process_time(), time.thread_time()
-            for _ in range(block):
+        taken = {name: np.zeros((block, 2)) for name in names}
+        for turn in range(block):
+            # In any order: a step that follows a costly way finds other things in the caches.
+            for name in rng.permutation(names).tolist():
+                way = network.ways[name]
+                way.enter()
+                begun = time.process_time_ns(), time.thread_time_ns()
                 network.step()
                 way.after()
-            way.leave()
-            ended = time.process_time(), time.thread_time()
-            if number >= 0:  # the first round compiles
-                taken = [(b - a) / block * 1e6 for a, b in zip(begun, ended, strict=True)]
-                found[name].append(taken)
+                ended = time.process_time_ns(), time.thread_time_ns()
+                taken[name][turn] = np.subtract(ended, begun) / 1e3
+        for name in names if number >= 0 else ():  # the first round compiles
+            places = taken[name].reshape(-1, min(block, PERIOD), 2)
+            found[name].append(np.median(places, axis=0).mean(axis=0).tolist())
+    for name, way in network.ways.items():
+        written = _written(network, way, PERIOD * block)
+        found[name] = [[whole + written, own, written] for whole, own in found[name]]
     return found
+
+
+def _written(network: Network, way: Way, steps: int) -> float:
+    """Microseconds a step of a way's own thread."""
+    before = way.written()
+    way.enter()
+    for _ in range(steps if before else 0):
+        network.step()
+        way.after()
+    return 1e6 * (way.written() - before) / steps
 
 
 def main(framework: str, rounds: str, block: str) -> None:

@@ -181,13 +181,12 @@ class Recording:
         begun = self._timer.clock()
         if step is None:
             step = self._next_step()
-        if type(step) is not int or step >= self._schedule.quiet_until:
+        # Before the first record, after the last, and in a fork nothing is quiet, or nothing is due
+        # that would be written. Nothing else is asked: this runs at each step.
+        schedule = self._schedule
+        if type(step) is not int or step >= schedule.quiet_until or self._guard.thread:
             return False
-        # The last is `_idle`, without a call: this runs at each step.
-        ready = self._begun and not self._guard.thread and not self._closed
-        if not ready or fork_aware_pid() != self._pid:
-            return False
-        if not (self._tracker.unchanged(flags=flags) and self._schedule.passes(step)):
+        if not (self._tracker.unchanged(flags=flags) and schedule.passes(step)):
             return False
         self._timer.totals.steps += 1
         self._timer.passed(begun)

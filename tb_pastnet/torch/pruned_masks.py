@@ -49,13 +49,30 @@ class PrunedMasks(MaskRegistry):
         entries = [weight.entry for weight in weights if not weight.statistic]
         # The place of each mask: it is read at each step.
         self._places = [(f"{entry.key}_mask", entry.owner, entry) for entry in entries]
-        self._seen: list[int] = [declared.version, HELD.version]
+        owners = {id(entry.owner): entry.owner for entry in entries}.values()
+        # A first mask is a buffer or a module more in one of these.
+        self._parts = [part for own in owners for part in (own._buffers, own._modules)]
+        self._sizes: list[int] = []
+        self._seen: list[int] = []
+        self._others = declared.version, HELD.version
         # They are kept: a later one can't get the id of one that is gone.
         self._masked: list[Any] = []
         self._packed: list[bytes] = []
 
     def table(self) -> MaskTable:
         """The current ones: `version` grows if a mask is another one, or was written."""
+        # Most often there are none: looking at each place takes several times as long.
+        sizes = list(map(len, self._parts))
+        if self._masked or sizes != self._sizes:
+            self._look()
+            self._sizes = sizes
+        seen = self._declared.version, HELD.version
+        if seen != self._others:
+            self.version += 1
+            self._others = seen
+        return self._table
+
+    def _look(self) -> None:
         masks = [
             entry.mask
             for name, owner, entry in self._places
@@ -63,14 +80,11 @@ class PrunedMasks(MaskRegistry):
         ]
         if masks:
             masks = [mask for mask in masks if mask is not None]
-        seen = [self._declared.version, HELD.version]
-        if masks:
-            seen += [mask._version for mask in masks]
-            seen += map(id, masks)
+        seen = [mask._version for mask in masks]
+        seen += map(id, masks)
         if seen != self._seen:
             self.version += 1
         self._masked, self._seen = masks, seen
-        return self._table
 
     def settle(self) -> None:
         """See `MaskRegistry`: what is written through `.data` has no version, so contents count.
