@@ -1,9 +1,10 @@
 """Long runs: which of the records that are due are stored, and which share a column of a picture.
 
-What is written can't be taken back, so thinning is the writer's: after each `capacity` stored
-records its stride doubles. A run of any length stays bounded by `capacity * (1 + log2(1 + due /
-capacity))` records, in addition to those that are always kept: records in which a mask changed, and
-the last one.
+What is written can't be taken back, so thinning is the writer's: after 1,024 due records every
+second is stored, after 2,048 more every fourth, and so on. A run of any length stays bounded by
+`CAPACITY * (1 + log2(1 + due / CAPACITY))` records, in addition to those that are always kept:
+records in which a mask changed or a held weight moved, and the last one. Which they are is known in
+advance: what isn't stored needn't be measured.
 
 Columns are even ranges of steps, never of records: runs with different strides stay aligned.
 """
@@ -41,40 +42,26 @@ def has_sketch(number: int) -> bool:
     return number % stride == 0
 
 
-class Thinning:
-    """Decides for each due record whether it is stored: after `capacity` the stride doubles."""
+def stride_at(number: int) -> int:
+    """Of how many due records one is stored where that of a number is, from 0.
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
-        if capacity < 1:
-            raise InvalidArgument(
-                f"Could not set up thinning: expected a capacity of at least 1, got {capacity}. "
-                f"Leave it out for {CAPACITY}."
-            )
-        self._capacity = capacity
-        self._stride = 1
-        self._kept = 0
-        self._due_in = 0
+    Example:
+        >>> [stride_at(number) for number in (0, 1023, 1024, 3071, 3072)]
+        [1, 1, 2, 2, 4]
+    """
+    return 1 << (number // CAPACITY + 1).bit_length() - 1
 
-    @property
-    def keeps_next(self) -> bool:
-        """Whether the next due record is stored even if no mask has changed."""
-        return self._due_in == 0
 
-    def keep(self, changed: bool = False) -> bool:
-        """Whether the next due record is stored.
+def is_stored(number: int) -> bool:
+    """Whether the due record of a number, from 0, is stored even if nothing happened.
 
-        If a mask has changed since the last stored record, it always is, and doesn't count against
-        the capacity.
-        """
-        if self._due_in > 0:
-            self._due_in -= 1
-            return changed
-        self._kept += 1
-        if self._kept == self._capacity:
-            self._kept = 0
-            self._stride *= 2
-        self._due_in = self._stride - 1
-        return True
+    Each with a sketch is, see `has_sketch`.
+
+    Example:
+        >>> [sum(map(is_stored, range(count))) for count in (1024, 3072, 1 << 20)]
+        [1024, 2048, 10241]
+    """
+    return number % stride_at(number) == 0
 
 
 def columns(steps: Integers, most: int) -> Integers:

@@ -381,8 +381,6 @@ class BackgroundWriter:
         for _ in range(MOST_ATTEMPTS):
             try:
                 writer.batch.reach(offered, thinned)
-                if closed:
-                    writer.batch.restore_last()
                 written = self._write(writer, closed=closed, patient=patient)
             except Exception as error:
                 self._failures.add("Could not prepare records", error)

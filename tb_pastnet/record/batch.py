@@ -1,4 +1,4 @@
-"""From single records to the messages that are stored: quantised, thinned, packed in blocks.
+"""From single records to the messages that are stored: quantised, and packed in blocks.
 
 A block holds some consecutive records of one variable. Blocks of all variables and the timeline of
 the same records are written together, and with them changes of masks and violations.
@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.parallel import yield_gil
-from tb_pastnet.core.quantize import ZERO, Codes
-from tb_pastnet.core.statistics import MASK_ROWS, MOVED, NORM, either_moved, quantize_statistics
-from tb_pastnet.core.thinning import Thinning
+from tb_pastnet.core.quantize import Codes
+from tb_pastnet.core.statistics import MOVED, either_moved, quantize_statistics
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import Block, encode_blocks
 from tb_pastnet.format.follows import Follows, encode_follows
@@ -117,6 +116,7 @@ class Batch:
     Attributes:
         changes: of masks, and violations; they are written with the records, or by themselves.
         packed: records that were packed and are written.
+        thinned: records left out so far, by the thinning rule and by a budget.
         carried: records of earlier lineages that were lost, and are in none of their accounts.
     """
 
@@ -124,37 +124,24 @@ class Batch:
         self,
         spans: Sequence[Span],
         lineage: int,
-        thinning: Thinning | None = None,
         probe: Probing | None = None,
         sketched: Sequence[int] = (),
     ) -> None:
         self._spans = tuple(spans)
         self.lineage = lineage
-        self._thinning = thinning or Thinning()
         self._probe = probe
         widest = max(span.stop - span.start for span in self._spans)
         self._capacity = max(1, min(BLOCK_RECORDS, limits.MAX_CELLS // widest))
-        self._kernels = np.zeros(max(span.stop for span in self._spans), bool)
-        for span in self._spans:
-            self._kernels[span.start : span.stop] = span.kernel
         self._pending: list[Record] = []
-        self._left_out: Record | None = None
-        self._previous: Codes | None = None
-        # What moved in records that aren't kept, and that no later one says yet.
+        # What moved in records that are dropped, and that no later one says yet.
         self._unkept: Codes | None = None
         self._timeline_step = -1
         self._seen = 0
-        self._by_rule = 0
-        self._by_budget = 0
+        self.thinned = 0
         self._accounted = 0
         self.changes = Changes(lineage)
         self._sketches = SketchLog(lineage, tuple(sketched))
         self.packed = self.carried = 0
-
-    @property
-    def thinned(self) -> int:
-        """Records left out so far, by the thinning rule and by a budget."""
-        return self._by_rule + self._by_budget
 
     @property
     def unaccounted(self) -> int:
@@ -177,7 +164,7 @@ class Batch:
         return not self._pending and self.changes.empty and self._sketches.empty
 
     def add(self, record: Record) -> None:
-        """Adds the next record, `quantized` or not, unless the thinning rule leaves it out."""
+        """Adds the next record, `quantized` or not."""
         if not record.quantized:
             # The floats aren't kept: they take more memory than what waits here counts as.
             (record,) = quantized([record])
@@ -185,31 +172,15 @@ class Batch:
         if record.sketches is not None:
             self.sketch(record.sequence, record.step, record.sketches)
             record = record._replace(sketches=None)
-        changed = not self._thinning.keeps_next and self._mask_changed(record.values)
-        self._previous = record.values
-        record = self._with_unkept(record)
-        if self._thinning.keep(changed):
-            self._left_out = None
-            self._pending.append(record)
-        else:
-            self._left_out = record
-            self._by_rule += 1
+        self._pending.append(self._with_unkept(record))
 
     def sketch(self, sequence: int, step: int, sketches: Sketches) -> None:
         """Adds the sketches of a record, kept or not."""
         self._sketches.add(sequence, step, sketches)
 
     def reach(self, offered: int, thinned: int) -> None:
-        """Notes how many records were due so far, and how many a budget left out."""
-        self._seen = max(self._seen, offered)
-        self._by_budget = max(self._by_budget, thinned)
-
-    def restore_last(self) -> None:
-        """Keeps the newest record even if it was left out: a log ends with its last one."""
-        if self._left_out is not None:
-            self._pending.append(self._left_out)
-            self._left_out = None
-            self._by_rule -= 1
+        """Notes how many records were due so far, and how many of them were left out."""
+        self._seen, self.thinned = max(self._seen, offered), max(self.thinned, thinned)
 
     def pack(self, *, closed: bool = False, notes: Mapping[str, int] | None = None) -> Group:
         """Packs what waits; it keeps waiting until `done`.
@@ -247,9 +218,7 @@ class Batch:
         self._pending = []
 
     def _with_unkept(self, record: Record) -> Record:
-        """A record that also says what moved since records before it that weren't kept."""
-        if self._left_out is not None:
-            self._carry(self._left_out)
+        """A record that also says what moved since records before it that were dropped."""
         if self._unkept is None:
             return record
         values = record.values.copy()
@@ -351,13 +320,6 @@ class Batch:
             )
             sealed = encode_follows(follows, tag=TAG_FOLLOWS, step=step, lineage=self.lineage)
             yield Message(TAG_FOLLOWS, step, sealed)
-
-    def _mask_changed(self, codes: Codes) -> bool:
-        before = self._previous
-        if before is None or not np.array_equal(codes[MASK_ROWS,], before[MASK_ROWS,]):
-            return True
-        moved = (codes[NORM] == ZERO) != (before[NORM] == ZERO)
-        return bool((moved & self._kernels).any())
 
 
 def _pieces(spans: Sequence[Span]) -> Iterator[list[Span]]:

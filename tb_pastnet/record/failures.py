@@ -30,6 +30,16 @@ _LONGEST = 500
 _MOST = 5
 """Different reasons of one kind that are told apart: one may contain the step."""
 
+NO_STEP = "Could not make a record: expected a step from 0 to 2 ** 53, got another"
+NOT_COUNTED = (
+    "Could not make a record: expected a step, as nothing here counts updates, got none. Write "
+    "record(step)"
+)
+WENT_BACK = (
+    "Step %s was recorded after step %s: records from there on are replaced, as after restoring a "
+    "checkpoint. Count steps through all epochs, or call restart(step) where training goes back."
+)
+
 
 class Failures:
     """Counts failures by their text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -125,6 +125,11 @@ class MaskTracker:
         if version is None or version_of(self._store(), self._owned) != version:
             return False
         return not (flags and self.flags_changed)
+
+    @property
+    def version(self) -> Hashable:
+        """Another one after each change of masks that was handed over."""
+        return self._version
 
     @property
     def flags_changed(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,10 @@ class Measuring:
         self.moved: npt.NDArray[np.bool_] | None = None
         # What has moved since the last record that was kept, if one since then wasn't.
         self._unkept: Moved | None = None
+        # What may change and be trained, at the last record that was kept.
+        self._flags: Hashable = None
+        # The newest record, if it was measured and isn't stored.
+        self._left_out: Record | None = None
 
     def begin(self, step: int | None) -> None:
         """Begins a lineage with the current values, of a step if that is known."""
@@ -60,7 +65,7 @@ class Measuring:
         self._begun = True
         self._standing.begin()
         self._source.forget()
-        self._unkept = None
+        self._unkept = self._flags = self._left_out = None
         if self._follows is not None:
             self._follows.begin(step)
 
@@ -111,7 +116,47 @@ class Measuring:
 
     def kept(self) -> None:
         """The newest record was handed over."""
-        self._unkept = None
+        self._unkept, self._flags, self._left_out = None, self._flags_now, None
+
+    @property
+    def flags_changed(self) -> bool:
+        """Whether masks, or what may be trained, are others than at the last record kept."""
+        return self._flags != self._flags_now
+
+    @property
+    def _flags_now(self) -> Hashable:
+        return self._tracker.version, tuple(self._source.trainable())
+
+    def leave_out(self, step: int, sink: Sink, record: Record | None = None) -> None:
+        """Tells a sink that a due record is left out, measured or not; not so its sketch."""
+        number = sink.thin()
+        self._left_out = record
+        self.sketched = self._has_sketches and has_sketch(number)
+        if self.sketched:
+            with self._timer.part(RECORDS):
+                sink.sketches(step, self.sketches() if record is None else record.sketches)
+
+    def end(self, sink: Sink, newest: int) -> int:
+        """Hands over what a log has to end with: a measured record, and a sketch of its weights.
+
+        Args:
+            sink: takes them.
+            newest: the step of the newest record that is stored.
+
+        Returns:
+            How many records: 1 if the newest was left out.
+        """
+        record, self._left_out = self._left_out, None
+        if record is not None:
+            sequence = sink.reserve()
+            again = record._replace(sequence=sequence, thinned=sink.thinned, sketches=None)
+            if not sink.offer(again):
+                return 0
+            self.kept()
+        if not self.sketched:
+            sink.sketches(newest if record is None else record.step, self.sketches())
+            self.sketched = True
+        return int(record is not None)
 
     def sketches(self) -> Sketches | None:
         """The sketches of the current weights; None if there are none, or they can't be made."""

@@ -71,10 +71,14 @@ class Options:
         """
         return cls(**{name: given[name] for name in NAMES if name in given})
 
-    def schedule(self) -> schedule.Schedule:
-        """A new schedule of records."""
+    def schedule(self, *, measures_all: bool = False) -> schedule.Schedule:
+        """A new schedule of records; see there.
+
+        A user's `log` gets each record that is due, stored or not.
+        """
         wanted = self.every, self.past, self.initial_step, self.budget
-        return schedule.Schedule(*wanted, probe_every=self.probe_every)
+        measures_all = measures_all or self.log is not None
+        return schedule.Schedule(*wanted, probe_every=self.probe_every, measures_all=measures_all)
 
     def only(self, *names: str) -> dict[str, Any]:
         """Some of them, by name."""

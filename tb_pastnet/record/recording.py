@@ -15,7 +15,7 @@ from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.alerts import STOP, Alerts
 from tb_pastnet.record.call_guard import CallGuard, guarded
 from tb_pastnet.record.expectations import Expectations
-from tb_pastnet.record.failures import LOGGER, Failures, noted
+from tb_pastnet.record.failures import LOGGER, NO_STEP, NOT_COUNTED, WENT_BACK, Failures, noted
 from tb_pastnet.record.lineage import Lineage, Recorded
 from tb_pastnet.record.log_arguments import check_logdir
 from tb_pastnet.record.mask_tracker import Flags, MaskTracker
@@ -23,22 +23,12 @@ from tb_pastnet.record.measuring import Measuring
 from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, metered
 from tb_pastnet.record.scalars import Scalars
-from tb_pastnet.record.schedule import Action, Schedule
+from tb_pastnet.record.schedule import RULE, Action, Schedule
 from tb_pastnet.record.sink import AT_EXIT, Sink
 from tb_pastnet.record.source import Probing, Source
 from tb_pastnet.record.summary_line import nothing_recorded, say, summary_line
 
 Own = TypeVar("Own", bound="Recording")
-
-_NO_STEP = "Could not make a record: expected a step from 0 to 2 ** 53, got another"
-_NOT_COUNTED = (
-    "Could not make a record: expected a step, as nothing here counts updates, got none. Write "
-    "record(step)"
-)
-_WENT_BACK = (
-    "Step %s was recorded after step %s: records from there on are replaced, as after restoring a "
-    "checkpoint. Count steps through all epochs, or call restart(step) where training goes back."
-)
 
 
 class Recording:
@@ -163,7 +153,7 @@ class Recording:
         """
         number = self._next_step() if step is None else step
         if number is None:
-            self._failures.add(_NOT_COUNTED)
+            self._failures.add(NOT_COUNTED)
         elif step is not None or number != self.last_step:  # without an update it is the last one
             self.follow(number)
 
@@ -202,7 +192,7 @@ class Recording:
             return
         step = int(step)
         if not 0 <= step <= MAX_STEP:
-            self._failures.add(_NO_STEP)
+            self._failures.add(NO_STEP)
             return
         self._schedule.now = step
         try:
@@ -308,11 +298,10 @@ class Recording:
         self._closed = True
         self._tracker.close()
         self._complete = self._sink.close(timeout)
+        self._say_nothing_recorded()
         if self._begun:
-            self._say_nothing_recorded()
             self._say_what_was()
         else:
-            self._say_nothing_recorded()
             self._lineage.close()
         self._lineage.lock.release()
 
@@ -355,7 +344,7 @@ class Recording:
             # The values that this step came from are unknown, so it has nothing to compare with.
             if goes_back and not self._went_back:
                 self._went_back = True
-                LOGGER.warning(_WENT_BACK, step, self._schedule.last)
+                LOGGER.warning(WENT_BACK, step, self._schedule.last)
             self._restart(step)
             return
         if not self._begun:
@@ -367,7 +356,7 @@ class Recording:
             if action.record:
                 self._record(self._sink, step, action)
             elif action.thinned:
-                self._thin(self._sink, step)
+                self._leave_out(self._sink, step, action)
             else:
                 self._tell_masks(self._sink, step)
         finally:
@@ -379,21 +368,26 @@ class Recording:
         self._lineage.begin(self._sink, resumed=resumed)
         self._begun = True
 
-    def _record(self, sink: Sink, step: int, action: Action) -> None:
+    def _record(self, sink: Sink, step: int, action: Action, *, told: bool = False) -> None:
+        """Makes a record; `told`: masks and violations of this step were handed over."""
         self._lineage.lock.take()
         if action.note:
             self._failures.add(action.note)
-        self._tracker.make()
+        if not told:
+            self._tracker.make()
         self._measuring.moved = None
         try:
             sequence = sink.reserve()
             # Before the record in which they are in force, which would be wrong without them.
-            self._tell_masks(sink, step, due=True)
+            if not told:
+                self._tell_masks(sink, step, due=True)
             groups = len(self._lineage.groups)
             record = self._measuring.measure(sequence, step, action, sink, groups)
             if action.copy == action.compare:
                 self._schedule.copied(action.compare)
-            if sink.offer(record):
+            if not (action.stored or told or self._measuring.flags_changed):
+                self._measuring.leave_out(step, sink, record)
+            elif sink.offer(record):
                 self.records += 1
                 self._measuring.kept()
                 self._newest = step
@@ -403,22 +397,26 @@ class Recording:
             else:
                 self._failures.add("Could not keep up with the records: the queue was full")
         finally:
-            self._tell_violations(sink, step, self._measuring.moved)
+            if not told:
+                self._tell_violations(sink, step, self._measuring.moved)
             self._source.release()
             self._schedule.finished()
         if self._scalars is not None:
             numbers = {"violations": self._tracker.violations, "sparsity": self._tracker.sparsity}
             self._scalars.tell(record, **numbers, overhead=self.overhead.share)
 
-    def _thin(self, sink: Sink, step: int) -> None:
-        """Leaves out a record beyond the budget, but neither masks nor violations."""
-        sink.thin()
+    def _leave_out(self, sink: Sink, step: int, action: Action) -> None:
+        """Leaves out a record, but neither masks nor violations; with these the rule doesn't."""
         self._tracker.make()
         try:
             self._tell_masks(sink, step, due=True)
         finally:
-            self._tell_violations(sink, step)
+            news = self._tell_violations(sink, step)
             self._source.release()
+        if action.thinned == RULE and (news or self._measuring.flags_changed):
+            self._record(sink, step, action, told=True)
+        else:
+            self._measuring.leave_out(step, sink)
 
     def _copy(self, number: int) -> None:
         with self._timer.part(COPIES):
@@ -433,13 +431,14 @@ class Recording:
 
     def _tell_violations(
         self, sink: Sink, step: int, moved: Flags | None = None, *, due: bool = True
-    ) -> None:
+    ) -> bool:
         self._timer.turn(MASKS)
         violations = self._tracker.hand_violations(sink, step, moved, due=due)
         if violations:
             self.alerts.tell(violations)
         if due and self._expected.all:
             self._tell_contradictions()
+        return bool(violations)
 
     @noted("Could not check what is expected")
     def _tell_contradictions(self, *, ended: bool = False) -> None:
@@ -464,9 +463,8 @@ class Recording:
             self._record(self._sink, step, end)
         else:
             self._tell_violations(self._sink, last, due=False)
-            if has_records and not self._measuring.sketched:
-                self._sink.sketches(self._newest, self._measuring.sketches())
-                self._measuring.sketched = True
+            if has_records:
+                self.records += self._measuring.end(self._sink, self._newest)
             self._source.release()
 
     def _record_start(self, step: int) -> None:

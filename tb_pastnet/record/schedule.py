@@ -7,6 +7,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from tb_pastnet.core.checks import is_number, is_whole
+from tb_pastnet.core.thinning import is_stored, stride_at
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
@@ -25,7 +26,8 @@ class Action(NamedTuple):
         compare: the copy that the record is compared with.
         past_step: the step of that copy; None if the record has nothing to be compared with.
         copy: the copy to take after it, None for none. Call `Schedule.copied` once it is taken.
-        thinned: a record is due, but the budget leaves it out.
+        stored: whether the record is stored, whatever happened since the one before.
+        thinned: what leaves out a record that is due, BUDGET or RULE; "" if none is.
         note: a note for the user about its past; "" for none.
         last: whether the record is the last one, as far as is known.
     """
@@ -34,10 +36,13 @@ class Action(NamedTuple):
     compare: int
     past_step: int | None
     copy: int | None
-    thinned: bool = False
+    stored: bool = True
+    thinned: str = ""
     note: str = ""
     last: bool = False
 
+
+BUDGET, RULE = "budget", "rule"
 
 UNKNOWN_PAST = (
     "Made a record without deltas: its past values are unknown. Call `record` at each step, or use "
@@ -55,9 +60,10 @@ class Schedule:
 
     Args:
         every, past, budget, probe_every: as for a Recorder, or InvalidArgument. If a copy serves
-            only one record, the budget is checked before the copy.
+            only one record, whether that is made is decided before the copy.
         start: the step of the current values; None if it is only known from the first step.
         timer: of the training and the recording overhead; None: a new one.
+        measures_all: makes records that the rule of `core.thinning` leaves out, too.
 
     Attributes:
         copies: how many past copies are held.
@@ -78,6 +84,8 @@ class Schedule:
         budget: float | None = None,
         timer: OverheadTimer | None = None,
         probe_every: int = 1,
+        *,
+        measures_all: bool = False,
     ) -> None:
         check(every, past, budget, probe_every)
         start = check_start(start)
@@ -89,6 +97,8 @@ class Schedule:
         lag = past if isinstance(past, int) else 1
         self.copies = -(-lag // every)
         self._lag = lag if isinstance(past, int) or past == "previous" else None
+        # The past of a record is the one that was due before it.
+        self._measures_all = measures_all or past == "record"
         self.last = self.now = start
         # Due besides multiples of `every`.
         self._first = self._end = -1
@@ -108,8 +118,9 @@ class Schedule:
         self._due_at: int | None = None
         self._stride = 0
         self._synced = -1  # the last call before that of `sync`
-        # Whether a due record is made, once decided.
-        self._decided: dict[tuple[int, bool], bool] = {}
+        # What leaves out a due record, once decided, and how many the budget has granted.
+        self._decided: dict[tuple[int, bool], str] = {}
+        self._granted = 0
         self.quiet_until = 0
 
     @property
@@ -147,7 +158,7 @@ class Schedule:
         has_own = self._lag == 1 and self._stride and not sparse and self._steps[0] == last
         if has_own or not self._is_due(due - stride, due):
             return None
-        return self._free() if self._affords(due) else None
+        return self._free() if self._is_made(due) else None
 
     def skipped(self, step: int) -> int | None:
         """The copy to take at a call without an update: at the next step a record may be due."""
@@ -157,7 +168,7 @@ class Schedule:
         self.now = self._call = step
         if self._lag != 1 or self._steps[0] == self.last or not self._is_due(step, step + 1):
             return None
-        return 0 if self._affords(step + 1) else None
+        return 0 if self._is_made(step + 1) else None
 
     def count(self, trainers: int) -> None:
         """Updates are counted from now on, of so many optimizers."""
@@ -170,7 +181,7 @@ class Schedule:
         self._unknown = False
         self.made, self._stride, self._due_at = 0, 0, None
         self._between.clear()
-        self.quiet_until = 0
+        self.quiet_until = self._granted = 0
         self._decided.clear()
         self._begin(step)
         self._end = -1
@@ -218,7 +229,8 @@ class Schedule:
             # Skipped steps are no longer due.
             number = step // self.every
             self._decided = {key: yes for key, yes in self._decided.items() if key[0] >= number}
-        record = due and self._affords(step)
+        left_out = self._left_out(step) if due else ""
+        record = due and self._is_made(step)
         compare = self._compare(step) if due else 0
         past_step, note = self._past(step, previous, compare)
         self._stride, self._call = step - previous, step
@@ -228,8 +240,13 @@ class Schedule:
         if copy is not None:
             self._steps[copy] = None
         self.quiet_until = self._next_due(step)
-        last = step == self._end
-        return Action(record, compare, past_step, copy, due and not record, note, last)
+        if due:
+            self._granted += left_out != BUDGET
+            self._decided.pop(self._key(step), None)
+        if left_out and not record:
+            note = ""  # no copy was taken for it
+        last, thinned = step == self._end, "" if record else left_out
+        return Action(record, compare, past_step, copy, not left_out, thinned, note, last)
 
     def end(self, recorded: int) -> tuple[int, Action]:
         """The step and the past of a record of the values at the end.
@@ -253,9 +270,13 @@ class Schedule:
 
     def finished(self) -> None:
         """Notes that a record was made at the last step seen, or has failed."""
-        if self._budget is not None and self.last is not None:
-            self._decided.pop(self._key(self.last), None)
+        if self._budget is not None:
             self._budget.finished()
+
+    def due_before(self, records: int) -> int:
+        """How many records are due before the next that is made, and `records` more."""
+        stride = 1 if self._measures_all else stride_at(self._granted)
+        return -self._granted % stride + records * stride
 
     def _begin(self, start: int) -> None:
         """The values of a step can be compared with the next."""
@@ -324,13 +345,22 @@ class Schedule:
         besides = previous < self._first <= step or previous < self._end <= step
         return besides or step // every > previous // every
 
-    def _affords(self, step: int) -> bool:
-        """Whether the record due at a step is made. A repeated call returns the same."""
-        if self._budget is None:
-            return True
+    def _is_made(self, step: int) -> bool:
+        """Whether the record due at a step is made."""
+        left_out = self._left_out(step)
+        return not left_out or (self._measures_all and left_out == RULE)
+
+    def _left_out(self, step: int) -> str:
+        """What leaves out the record due at a step; a repeated call returns the same."""
         key = self._key(step)
         if key not in self._decided:
-            self._decided[key] = self._budget.affords(sum(self._decided.values()))
+            waiting = sum(each != BUDGET for each in self._decided.values())
+            if self._budget is not None and not self._budget.affords(waiting):
+                self._decided[key] = BUDGET
+            else:
+                # The first and the last are stored in any case.
+                stored = key[1] or is_stored(self._granted + waiting)
+                self._decided[key] = "" if stored else RULE
         return self._decided[key]
 
     def _key(self, step: int) -> tuple[int, bool]:
@@ -352,7 +382,7 @@ class Schedule:
             return 0 if self.past == "record" and record else None
         # The step that would be compared with these values, if steps continue like the last ones.
         due = step + stride * -(-self._lag // stride)
-        if not self._is_due(due - stride, due) or not self._affords(due):
+        if not self._is_due(due - stride, due) or not self._is_made(due):
             return None
         if due - step != self._lag and self._only_due(due, step):
             return None

@@ -110,11 +110,16 @@ class Sink:
             item is record for item in tuple(self._background.items)
         )
 
-    def thin(self) -> None:
-        """Counts a record that the budget left out; the next record carries the count."""
+    def thin(self) -> int:
+        """Counts a record that is left out, as the last reserved one if that wasn't offered.
+
+        The next record carries the count. Returns its number.
+        """
         if not self._idle:
-            self._offered += 1
+            self._offered += not self._reserved
+            self._reserved = False
             self.thinned += 1
+        return self._offered - 1
 
     def masks(self, step: int, updates: Sequence[MaskUpdate]) -> None:
         """Hands over masks that changed, without waiting. They are complete and never thinned.
@@ -137,7 +142,7 @@ class Sink:
         return not changes or self._change(Change(step, standing=tuple(changes)))
 
     def sketches(self, step: int, sketches: Sketches | None) -> None:
-        """Hands over the sketches of the newest record, which has none, of that step."""
+        """Hands over the sketches of the newest due record, which has none, of that step."""
         if sketches is not None and self._offered:
             self._change(Change(step, sketches=(self._offered - 1, sketches)))
 

@@ -160,8 +160,10 @@ class Recorder(Recording):
     ) -> None:
         check_logdir(logdir)
         options, failures = Options.of(locals()), Failures()
-        schedule = options.schedule()
         recorded = network_of(model, variables, channel_axis, follows)
+        spread = any(map(is_sharded, recorded.weights))
+        # All ranks measure together, and only the first knows what is stored.
+        schedule = options.schedule(measures_all=spread)
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         self._declared = declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
@@ -170,14 +172,14 @@ class Recorder(Recording):
         source: TorchSource
         audit = options.audit
         audited: Audit | None = None
-        if any(map(is_sharded, recorded.weights)):
+        if spread:
             check_alike(budget, on_violation, trainable, kept)
-            own = Schedule(every, past, initial_step)
-            spread = measures_of(model, recorded, self._steps, own, failures, audit=audit)
-            self._spread = spread
-            audited = None if spread.audited is None else spread.audited.audit
-            source = SpreadSource(recorded, self._steps, spread)
-            start = spread.agree(every, past, initial_step, audit)
+            own = Schedule(every, past, initial_step, measures_all=True)
+            measures = measures_of(model, recorded, self._steps, own, failures, audit=audit)
+            self._spread = measures
+            audited = None if measures.audited is None else measures.audited.audit
+            source = SpreadSource(recorded, self._steps, measures)
+            start = measures.agree(every, past, initial_step, audit)
         else:
             self._declare(trainable, kept)
             source, audited = self._on_this_rank(recorded, schedule, audit, failures)

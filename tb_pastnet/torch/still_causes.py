@@ -73,7 +73,7 @@ class StillCauses:
         schedule = self._schedule
         each = schedule.updates.each if schedule.updates.counted else 1
         until = schedule.quiet_until - (schedule.now or 0) - 1
-        return (max(until, 0) + skip * schedule.every) * each
+        return (max(until, 0) + schedule.due_before(skip) * schedule.every) * each
 
     def decay(self, number: int) -> tuple[float, float] | None:
         """See `Source`: what has momentum shrinks by more."""

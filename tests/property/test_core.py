@@ -11,7 +11,6 @@ from tb_pastnet.core.account import settle
 from tb_pastnet.core.axes import channel_axis, explicit_axis
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.quantize import quantize_shares
-from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format import varint
 from tb_pastnet.format.block import Block, decode_block, encode_block
@@ -182,14 +181,6 @@ def test_accounts_balance(offered, shown, superseded, thinned, dropped, damaged)
     parts = account.shown + account.superseded + account.thinned + account.dropped
     assert account.offered == parts + account.unreadable
     assert account.offered >= offered
-
-
-@given(st.integers(1, 50), st.lists(st.booleans(), max_size=400))
-def test_thinning_keeps_the_first_and_every_change(capacity, changes):
-    thinning = Thinning(capacity)
-    kept = [thinning.keep(changed) for changed in changes]
-    assert kept[:capacity] == [True] * min(capacity, len(kept))
-    assert all(keep for keep, changed in zip(kept, changes, strict=True) if changed)
 
 
 layer_names = st.sampled_from(["dense", "dense_1", "dense_12", "head", "lstm_3", "x"])

@@ -5,38 +5,29 @@ import math
 import numpy as np
 import pytest
 
-from tb_pastnet.core.thinning import CAPACITY, Thinning, columns
+from tb_pastnet.core import thinning
+from tb_pastnet.core.thinning import CAPACITY, columns, has_sketch, is_stored
 from tb_pastnet.errors import InvalidArgument
 
 
 def test_a_thousand_records_are_all_kept():
-    thinning = Thinning()
-    assert all(thinning.keep() for _ in range(1000))
+    assert all(map(is_stored, range(1000)))
 
 
 @pytest.mark.parametrize("due", [2_000, 100_000, 1_000_000])
 def test_any_run_stays_under_the_stated_ceiling(due):
-    thinning = Thinning()
-    kept = sum(thinning.keep() for _ in range(due))
-    assert kept <= CAPACITY * (1 + math.log2(1 + due / CAPACITY))
-    assert kept >= CAPACITY
+    stored = sum(map(is_stored, range(due)))
+    assert CAPACITY <= stored <= CAPACITY * (1 + math.log2(1 + due / CAPACITY))
 
 
-def test_strides_double():
-    thinning = Thinning(2)
-    assert [i for i in range(12) if thinning.keep()] == [0, 1, 3, 5, 9]
+def test_strides_double(monkeypatch):
+    monkeypatch.setattr(thinning, "CAPACITY", 2)
+    assert [number for number in range(24) if is_stored(number)] == [0, 1, 2, 4, 8, 12, 16]
 
 
-def test_a_changed_mask_is_always_kept_and_costs_no_capacity():
-    quiet, busy = Thinning(4), Thinning(4)
-    plain = [quiet.keep() for _ in range(60)]
-    forced = [busy.keep(changed=i % 7 == 0) for i in range(60)]
-    assert [kept or i % 7 == 0 for i, kept in enumerate(plain)] == forced
-
-
-def test_the_capacity_is_checked():
-    with pytest.raises(InvalidArgument, match="expected a capacity of at least 1, got 0"):
-        Thinning(0)
+def test_each_record_with_a_sketch_is_stored():
+    numbers = [*range(1 << 14), *(base + more for base in (1 << 17, 1 << 20) for more in range(99))]
+    assert all(is_stored(number) for number in numbers if has_sketch(number))
 
 
 def test_few_records_are_columns_of_their_own():

@@ -7,7 +7,6 @@ import pytest
 
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import MOVED, NORM, STATISTICS
-from tb_pastnet.core.thinning import Thinning
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import decode_block
 from tb_pastnet.format.timeline import decode_timeline
@@ -145,45 +144,13 @@ def test_full_at_sixteen_or_fewer_where_channels_are_many(monkeypatch):
     assert wide.full
 
 
-def stored(batch, offers):
-    steps = []
-    for one in offers:
-        batch.add(one)
-        if batch.full:
-            steps += decode(take(batch))[1].steps.tolist()
-    batch.restore_last()
+def test_records_that_were_left_out_are_counted():
+    batch = Batch(SPANS, 7)
+    batch.add(offer(0))
+    batch.add(offer(5)._replace(thinned=4))
+    batch.reach(9, 7)
     _, timeline = decode(take(batch, closed=True))
-    return steps + timeline.steps.tolist(), timeline
-
-
-def test_thinning_counts_and_keeps_first_and_last():
-    steps, timeline = stored(Batch(SPANS, 7, Thinning(4)), [offer(n) for n in range(40)])
-    assert steps[0] == 1
-    assert steps[-1] == 40
-    assert timeline.offered == 40
-    assert len(steps) + timeline.thinned == 40
-    assert timeline.thinned > 10
-    assert timeline.dropped == 0
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"kept": [1, 0.5, 1, 1]}, {"trainable": [1, 1, 0, 1]}, {"norm": [0, 1, 1, 1]}],
-    ids=["kept", "trainable", "zero channel"],
-)
-def test_a_mask_change_is_never_thinned(change):
-    changed_at = 24
-    offers = [offer(n, **(change if n >= changed_at else {})) for n in range(40)]
-    steps, _ = stored(Batch(SPANS, 7, Thinning(2)), offers)
-    without, _ = stored(Batch(SPANS, 7, Thinning(2)), [offer(n) for n in range(40)])
-    assert changed_at + 1 not in without
-    assert set(steps) - set(without) == {changed_at + 1}
-
-
-def test_a_bias_of_zeros_is_no_mask():
-    offers = [offer(n, norm=[1, 1, 1, n % 2]) for n in range(40)]
-    steps, _ = stored(Batch(SPANS, 7, Thinning(2)), offers)
-    assert len(steps) < 20
+    assert (timeline.offered, timeline.thinned, timeline.dropped) == (9, 7, 0)
 
 
 def test_many_channels_are_quantised_in_pieces(monkeypatch):
@@ -196,10 +163,10 @@ def test_many_channels_are_quantised_in_pieces(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_moved_in_a_record_that_is_not_kept_is_in_the_next_one(seed):
+def test_what_moved_in_a_record_that_is_dropped_is_in_the_next_one(seed):
     rng = np.random.default_rng(seed)
     moved = rng.choice([0, 1, np.nan], (60, 4), p=[0.8, 0.15, 0.05])
-    batch, shown, dropped = Batch(SPANS, 7, Thinning(4)), {}, set()
+    batch, shown, dropped = Batch(SPANS, 7), {}, set()
     for number, row in enumerate(moved):
         batch.add(offer(number, moved=row))
         if batch.full and rng.random() < 0.4:
@@ -207,7 +174,6 @@ def test_what_moved_in_a_record_that_is_not_kept_is_in_the_next_one(seed):
             batch.drop()
         elif batch.full:
             shown |= of_each(take(batch))
-    batch.restore_last()
     if not batch.empty:
         shown |= of_each(take(batch))
     begin = 0
@@ -216,7 +182,7 @@ def test_what_moved_in_a_record_that_is_not_kept_is_in_the_next_one(seed):
         unknown = np.where(np.isnan(some).any(0), np.nan, 0)
         np.testing.assert_array_equal(shown[number], np.where((some == 1).any(0), 1, unknown))
         begin = number + 1
-    assert len(shown) < 60 - len(dropped)  # others were thinned
+    assert len(shown) == 60 - len(dropped)
 
 
 def of_each(group):
