@@ -4,7 +4,7 @@ What is written can't be taken back, so thinning is the writer's: after 1,024 du
 second is stored, after 2,048 more every fourth, and so on. A run of any length stays bounded by
 `CAPACITY * (1 + log2(1 + due / CAPACITY))` records, in addition to those that are always kept:
 records in which a mask changed or a held weight moved, and the last one. Which they are is known in
-advance: what isn't stored needn't be measured.
+advance: what isn't stored doesn't have to be measured.
 
 Columns are even ranges of steps, never of records: runs with different strides stay aligned.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -154,6 +154,7 @@ class Recorder(ArrayRecorder):
                 causes=self._causes,
             )
         self._tree.training = schedule.timer.part(OUTSIDE)
+        self._latest: Callable[[], Any] | None = None
 
     # Each call passes the current weights: they can't be read later. What the methods of Recording
     # do is measured, but waiting for the step is training.
@@ -173,12 +174,14 @@ class Recorder(ArrayRecorder):
         """
         with suppress(Exception):  # otherwise `record` notes it
             if self._passed(step):
+                self._latest = None
                 return
             step = int(step)  # of an array: waiting for the device is training
         with self._tree.seen(params, opt_state):
             self._source.given = learning_rate
             super().record(step)
             self._source.given = None
+            self._latest = self._tree.latest() if self._measuring.lacks_last else None
         if self._causes.misses_state:
             self._causes.misses_state = False
             self._failures.add(_NO_STATE)
@@ -225,4 +228,8 @@ class Recorder(ArrayRecorder):
             self.observe()
 
     def _look_last(self) -> None:
-        """See `Recording`: the weights after the last call are unknown."""
+        """See `Recording`: of the last call, if it is left out and the program still has them."""
+        latest = self._latest and self._latest()
+        if latest is not None and self._newest < (self._schedule.now or 0):
+            with self._tree.seen(latest):
+                super()._look_last()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple
 
@@ -90,6 +91,22 @@ class Tree:
         if self._values is None:
             self._values = self._flat(self._params)
         return self._values
+
+    def latest(self) -> Callable[[], Any] | None:
+        """Gives the tree of this step again, as long as the program has all its arrays."""
+        structure = self._structure
+        try:
+            references = [weakref.ref(leaf) for leaf in self.all()]
+        except TypeError:  # a number of Python
+            return None
+
+        def again() -> Any:
+            values = [reference() for reference in references]
+            if any(each is None or getattr(each, "is_deleted", bool)() for each in values):
+                return None
+            return jax.tree_util.tree_unflatten(structure, values)
+
+        return again
 
     def slots(self) -> dict[str, list[Leaf]]:
         """The arrays of the state, by the longest name that their path ends with; else by ""."""

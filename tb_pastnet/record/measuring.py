@@ -29,6 +29,7 @@ class Measuring:
 
     Attributes:
         sketched: whether the newest record has a sketch.
+        lacks_last: whether the newest due record is left out.
         moved: which weights have changed at the record in the making; None: it isn't known.
     """
 
@@ -48,7 +49,7 @@ class Measuring:
         self._standing = Standing(source, failures)
         self._follows = FollowMeasures(source.network, failures) if source.network.follows else None
         self._has_sketches = bool(source.network.sketched)
-        self.sketched = self._begun = False
+        self.sketched = self.lacks_last = self._begun = False
         self.moved: npt.NDArray[np.bool_] | None = None
         # What has moved since the last record that was kept, if one since then wasn't.
         self._unkept: Moved | None = None
@@ -66,6 +67,7 @@ class Measuring:
         self._standing.begin()
         self._source.forget()
         self._unkept = self._flags = self._left_out = None
+        self.lacks_last = False
         if self._follows is not None:
             self._follows.begin(step)
 
@@ -117,6 +119,7 @@ class Measuring:
     def kept(self) -> None:
         """The newest record was handed over."""
         self._unkept, self._flags, self._left_out = None, self._flags_now, None
+        self.lacks_last = False
 
     @property
     def flags_changed(self) -> bool:
@@ -127,14 +130,13 @@ class Measuring:
     def _flags_now(self) -> Hashable:
         return self._tracker.version, tuple(self._source.trainable())
 
-    def leave_out(self, step: int, sink: Sink, record: Record | None = None) -> None:
-        """Tells a sink that a due record is left out, measured or not; not so its sketch."""
-        number = sink.thin()
-        self._left_out = record
-        self.sketched = self._has_sketches and has_sketch(number)
-        if self.sketched:
-            with self._timer.part(RECORDS):
-                sink.sketches(step, self.sketches() if record is None else record.sketches)
+    def leave_out(self, sink: Sink, record: Record | None = None) -> None:
+        """Counts a due record that is left out; if it was measured, only its sketch is stored."""
+        sink.thin(reserved=record is not None)
+        self._left_out, self.lacks_last = record, True
+        self.sketched = record is not None and record.sketches is not None
+        if record is not None:
+            sink.sketches(record.step, record.sketches)
 
     def end(self, sink: Sink, newest: int) -> int:
         """Hands over what a log has to end with: a measured record, and a sketch of its weights.

@@ -386,7 +386,7 @@ class Recording:
             if action.copy == action.compare:
                 self._schedule.copied(action.compare)
             if not (action.stored or told or self._measuring.flags_changed):
-                self._measuring.leave_out(step, sink, record)
+                self._measuring.leave_out(sink, record)
             elif sink.offer(record):
                 self.records += 1
                 self._measuring.kept()
@@ -416,7 +416,7 @@ class Recording:
         if action.thinned == RULE and (news or self._measuring.flags_changed):
             self._record(sink, step, action, told=True)
         else:
-            self._measuring.leave_out(step, sink)
+            self._measuring.leave_out(sink)
 
     def _copy(self, number: int) -> None:
         with self._timer.part(COPIES):

@@ -110,16 +110,18 @@ class Sink:
             item is record for item in tuple(self._background.items)
         )
 
-    def thin(self) -> int:
-        """Counts a record that is left out, as the last reserved one if that wasn't offered.
+    def thin(self, *, reserved: bool = False) -> None:
+        """Counts a record that is left out: the last `reserved` one, or another.
 
-        The next record carries the count. Returns its number.
+        The next record carries the count.
         """
-        if not self._idle:
-            self._offered += not self._reserved
+        if self._idle:
+            return
+        self.thinned += 1
+        if reserved:
             self._reserved = False
-            self.thinned += 1
-        return self._offered - 1
+        else:
+            self._offered += 1
 
     def masks(self, step: int, updates: Sequence[MaskUpdate]) -> None:
         """Hands over masks that changed, without waiting. They are complete and never thinned.
