@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.core import thinning
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record import call_guard
 from tb_pastnet.record.summary_line import nothing_recorded, summary_line
@@ -140,3 +141,29 @@ def test_what_is_refused_after_the_end_is_not_acknowledged(tmp_path):
     assert recorder.flush()
     recorder.record(2)
     assert not recorder.flush()
+
+
+@pytest.mark.parametrize("past", ["previous", "record"])
+def test_the_weights_are_not_read_for_what_is_left_out(tmp_path, monkeypatch, past):
+    monkeypatch.setattr(thinning, "CAPACITY", 4)
+    weight, reads = np.ones((1, 1), np.float32), []
+
+    def read():
+        reads.append(step)
+        return weight
+
+    step = 0
+    settings = {"every": 3, "past": past, "initial_step": 0, "audit": False}
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": read}, **settings)
+    reads.clear()
+    for step in range(1, 58):
+        weight[:] = step
+        recorder.record(step)
+    due = [1, *range(3, 58, 3)]
+    stored = [due[number] for number in (0, 1, 2, 3, 4, 6, 8, 10, 12, 16)]
+    copied = [each - 1 for each in stored[1:]] if past == "previous" else []
+    measured = stored if past == "previous" else due
+    assert sorted({*reads}) == sorted({*measured, *copied})
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.steps.tolist() == [*stored, 57]
