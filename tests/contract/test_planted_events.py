@@ -40,6 +40,10 @@ class Plan:
         self.moves[name] = lambda step: not begin <= step < end
 
 
+def always(step: int) -> bool:
+    return True
+
+
 def harmless(plan: Plan, name: str) -> None:
     """Something that users do, or that happens in each training."""
     step = int(plan.rng.integers(2, STEPS - 2))
@@ -118,12 +122,13 @@ def train(logdir: Path, plan: Plan, names: list[str]) -> None:
         for word, masks in plan.declared.get(step, {}).items():
             recorder.declare(**{word: masks})
         for name in names:
-            if plan.moves.get(name, lambda now: True)(step):
+            if plan.moves.get(name, always)(step):
                 arrays[name] += plan.rng.normal(0, 0.01, (3, 4)).astype("f4")
         for name, (begin, mask) in plan.kept.items():
             if step >= begin:
                 arrays[name] *= mask
-        plan.written.get(step, lambda arrays: None)(arrays)
+        if step in plan.written:
+            plan.written[step](arrays)
         recorder.record(step)
     recorder.close()
 
