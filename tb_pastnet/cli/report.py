@@ -36,6 +36,7 @@ from tb_pastnet.reader.log import Log, Run, run_alone, runs_findings
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
 from tb_pastnet.reader.series_source import LOCAL
+from tb_pastnet.reader.sketch_series import Travel
 
 STATES = NAMES[1:]
 """All but "no data"."""
@@ -168,7 +169,8 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes": size,
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
-        "layers": [_layer(overview, number) for number in range(len(overview.layers))],
+        "travel": _travelled(run.travel),
+        "layers": [_layer(run, overview, number) for number in range(len(overview.layers))],
         **_of_findings(run.findings()),
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
@@ -193,7 +195,7 @@ def _of_findings(findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def _layer(overview: Any, number: int) -> dict[str, Any]:
+def _layer(run: Run, overview: Any, number: int) -> dict[str, Any]:
     """A layer at the last record."""
 
     def count(name: str) -> int:
@@ -208,9 +210,18 @@ def _layer(overview: Any, number: int) -> dict[str, Any]:
         "no_data": channels - sum(states.values()),
         "violated": count("violated"),
         "mean_delta": _newest(overview.mean_delta[:, number]),
+        "travel": _travelled(run.layers[overview.layers[number]].travel),
         "pruned_weights": _newest(overview.pruned_weights[:, number]),
         "prunable_weights": int(overview.prunable_weights[number]),
     }
+
+
+def _travelled(travel: Travel) -> dict[str, Any] | None:
+    """How far weights are from their first ones at the newest sketch; None if there is none."""
+    if not len(travel.steps):
+        return None
+    step, distance, error = (values[-1].item() for values in travel)
+    return {"step": step, "distance": finite(distance), "error": finite(error)}
 
 
 def _newest(values: Any) -> float | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tb_pastnet as pastnet
 from tb_pastnet.core import channel_states
 from tests import event_files as files
 from tests.commands import command
@@ -190,3 +191,19 @@ def test_what_cant_be_opened_is_unreadable(tmp_path: Path, monkeypatch: pytest.M
     done = command("report", tmp_path, "--fail-on", "unreadable")
     assert (done.code, done.error) == (1, "failed: files and directories that can't be opened: 1\n")
     assert command("report", tmp_path, "--fail-on", "violations").code == 0
+
+
+def test_the_json_has_how_far_layers_travelled(tmp_path: Path) -> None:
+    weight, small = np.zeros((65, 3)), np.zeros((2, 2))
+    weights = {"dense/kernel": weight.copy, "small/kernel": small.copy}
+    with pastnet.numpy.Recorder(tmp_path, weights, every=1) as recorder:
+        for step in range(1, 6):
+            weight[7, 1] += 2
+            small += 1
+            recorder.record(step)
+    (run,) = command("report", tmp_path, "--json").json["runs"]
+    found = {layer["layer"]: layer["travel"] for layer in run["layers"]}
+    assert found["small"] is None  # of at most 64 weights
+    assert found["dense"]["step"] == run["travel"]["step"] == 5
+    assert found["dense"]["distance"] == run["travel"]["distance"] == pytest.approx(8, rel=1e-3)
+    assert found["dense"]["error"] >= 0

@@ -69,6 +69,11 @@ def away(t: np.ndarray, s: np.ndarray, step: int) -> np.ndarray:
     return t + (t - s) * np.float32(0.05)
 
 
+def turned(t: np.ndarray, s: np.ndarray, step: int) -> np.ndarray:
+    """Soft, with the sign the wrong way round."""
+    return t - np.float32(0.01) * (s - t)
+
+
 WRONG = {
     "never moved": (never, 1, "never_moved"),
     "never moved, seldom recorded": (never, 10, "never_moved"),
@@ -76,6 +81,8 @@ WRONG = {
     "mixed with itself, seldom recorded": (itself, 10, "never_moved"),
     "away": (away, 1, "moves_away"),
     "away, seldom recorded": (away, 3, "moves_away"),
+    "sign turned": (turned, 1, "moves_away"),
+    "sign turned, seldom recorded": (turned, 10, "moves_away"),
     "tau swapped": (soft(0.99), 1, "covers_all"),
     "tau swapped, seldom recorded": (soft(0.995), 10, "covers_all"),
     "a copy in each step": (hard(1), 1, "covers_all"),
