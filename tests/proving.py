@@ -21,10 +21,15 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[..., None
     """Records a measured figure: `figure("200 kills: 0 of 3,141 lost")`.
 
     With `met=False` the row is shown as short of its bar: for what mustn't fail a test, such as time.
+    Counts for the places of a text, as in `figure("{:,} kills", 200)`, are added up over all tests
+    that record the same text: the row has one line of them.
     """
 
-    def record(text: str, *, met: bool = True) -> None:
-        record_property("figure" if met else "short", text)
+    def record(text: str, *counts: int, met: bool = True) -> None:
+        if counts:
+            record_property("sum", (text, *counts))
+        else:
+            record_property("figure" if met else "short", text)
 
     return record
 
@@ -76,7 +81,7 @@ class Results:
             if report.failed or (report.skipped and result["outcome"] == "passed"):
                 result["outcome"] = report.outcome
                 result["why"] = str(report.longrepr[-1]) if report.skipped else ""
-            for kind in ("figure", "short"):
+            for kind in ("figure", "short", "sum"):
                 result[f"{kind}s"] = list(dict.fromkeys(v for key, v in told if key == kind))
 
         if report.when == "teardown":

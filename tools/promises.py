@@ -127,6 +127,7 @@ def row(promise: Promise, results: Iterable[dict[str, Any]]) -> Row:
     left = [one for one in own if one["outcome"] == "skipped"]
     short = [text for one in own for text in one.get("shorts", ())]
     figures = list(dict.fromkeys(text for one in own for text in one.get("figures", ())))
+    figures += _added_up(own)
     figures += [f"SHORT: {text}" for text in short]
     figures += [f"FAILED: {one['test']}" for one in bad]
     figures += sorted({f"skipped: {one['why'].removeprefix('Skipped: ')}" for one in left})
@@ -140,6 +141,15 @@ def row(promise: Promise, results: Iterable[dict[str, Any]]) -> Row:
         sum(one["seconds"] for one in own),
         sorted({one["commit"] for one in own if "commit" in one}),
     )
+
+
+def _added_up(results: Iterable[dict[str, Any]]) -> list[str]:
+    """The counts of tests, as one figure for each text."""
+    totals: dict[str, list[int]] = {}
+    for text, *counts in (each for one in results for each in one.get("sums", ())):
+        before = totals.get(text, [0] * len(counts))
+        totals[text] = [*map(sum, zip(before, counts, strict=True))]
+    return [text.format(*counts) for text, counts in totals.items()]
 
 
 def rows(results: Sequence[dict[str, Any]]) -> list[Row]:

@@ -117,8 +117,10 @@ def quantize_shares(shares: npt.ArrayLike) -> Codes:
 def dequantize(codes: npt.ArrayLike) -> Floats:
     """Returns the float64 values of codes, with exact zeros, infinities and NaN."""
     array = np.asarray(codes, dtype=np.int16)
+    values = array.astype(np.float64)
+    values /= CODES_PER_OCTAVE
     with np.errstate(over="ignore", under="ignore"):
-        values = np.asarray(np.exp2(array.astype(np.float64) / CODES_PER_OCTAVE))
+        np.exp2(values, out=values)
     values[array == ZERO] = 0.0
     values[array == INFINITE] = np.inf
     values[array == NAN] = np.nan

@@ -7,7 +7,7 @@ fields, under "Channels".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, groupby
 from typing import NamedTuple
@@ -31,9 +31,12 @@ from tb_pastnet.format.layout import (
 )
 
 Integers = npt.NDArray[np.int64]
+Words = planes.Words
 
 _FAR = 1 << 62
 _SIZE_BYTES = 20
+_PIECE = 1 << 20
+"""Cells whose values are in memory as floats."""
 
 _HEADS = encode_heads()
 
@@ -137,6 +140,10 @@ class OpenBlock(NamedTuple):
         """The number of each record."""
         return self.head.sequence
 
+    def deflated(self) -> OpenBlock:
+        """The same with planes that take little memory."""
+        return self._replace(planes=tuple(map(planes.deflated, self.planes)))
+
     @property
     def unknown(self) -> tuple[str, ...]:
         """Names of its statistics that are unknown to this version."""
@@ -221,6 +228,18 @@ def restore(blocks: Sequence[OpenBlock]) -> Block:
     return restore_beside([blocks])
 
 
+def restore_row(block: OpenBlock, row: int) -> Codes:
+    """Restores one statistic, (records, channels); `NAN` if the block doesn't have it."""
+    layout, needed = block.head.layout, {row}
+    while more := {base for each, base in layout.predicted if each in needed} - needed:
+        needed |= more
+    shape = 1, 1, len(block.steps), block.channels
+    words = {each: np.empty(shape, np.uint16) for each in needed}
+    _restore_alike([block], block.rows, layout, words)
+    codes: Codes = words[row][0, 0].view(np.int16)
+    return codes
+
+
 def restore_beside(variables: Sequence[Sequence[OpenBlock]]) -> Block:
     """Restores blocks of variables with the same heads as one, the channels side by side.
 
@@ -242,7 +261,8 @@ def restore_beside(variables: Sequence[Sequence[OpenBlock]]) -> Block:
             alike = [variables[number][place] for place in places for number in some]
             part = words[:, first:last, ends[some[0]] - width : ends[some[-1]]]
             part = part.reshape(len(ROWS), len(places), size, len(some), width)
-            _restore_alike(alike, rows, layout, part.transpose(0, 1, 3, 2, 4))
+            by_row = dict(enumerate(part.transpose(0, 1, 3, 2, 4)))
+            _restore_alike(alike, rows, layout, by_row)
         first = last
     sequence, steps, lags = (
         np.array(list(chain.from_iterable(column)), np.int64)
@@ -253,21 +273,34 @@ def restore_beside(variables: Sequence[Sequence[OpenBlock]]) -> Block:
 
 
 def _restore_alike(
-    blocks: Sequence[OpenBlock], rows: Rows, layout: Layout, words: npt.NDArray[np.uint16]
+    blocks: Sequence[OpenBlock], rows: Rows, layout: Layout, words: Mapping[int, Words]
 ) -> None:
-    """Fills the words (statistics, blocks, variables, records, channels) of blocks of one size."""
-    for missing in set(ROWS).difference(layout.rows):
-        words[missing] = NAN
-    for plane, row in enumerate(layout.rows):
-        if row is not None:
-            planes.restore_beside([block.planes[plane] for block in blocks], words[row])
+    """Fills the words (blocks, variables, records, channels) of statistics, of blocks of one size.
+
+    There are those of each statistic that predicts one of them.
+    """
+    for row, own in words.items():
+        if row not in layout.rows:
+            own[...] = NAN
+    for plane, each in enumerate(layout.rows):
+        if each is not None and each in words:
+            planes.restore_beside([block.planes[plane] for block in blocks], words[each])
     for predicted, base in layout.predicted:
-        if predicted in rows:
-            words[predicted] += words[base]
+        if predicted in rows and predicted in words:
+            np.add(words[predicted], words[base], out=words[predicted])
     for row in layout.rounded:
-        if row in rows:
-            values = dequantize(words[row].view(np.int16))
-            words[row] = quantize_counts(np.rint(values)).view(np.uint16)
+        if row in rows and row in words:
+            _round_counts(words[row])
+
+
+def _round_counts(words: Words) -> None:
+    """Turns codes of values (…, channels) into codes of counts, some channels at a time."""
+    channels = words.shape[-1]
+    width = max(_PIECE * channels // max(words.size, 1), 1)
+    for first in range(0, channels, width):
+        part = words[..., first : first + width]
+        counts = np.rint(dequantize(part.view(np.int16)))
+        part[...] = quantize_counts(counts).view(np.uint16)
 
 
 def _check_size(records: int, widest: int) -> None:

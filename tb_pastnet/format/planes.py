@@ -160,6 +160,11 @@ def _opened(data: bytes, size: int) -> Opened:
     return Deflated(data, size)
 
 
+def deflated(plane: Opened) -> Opened:
+    """A plane that isn't inflated."""
+    return Deflated(zlib.compress(plane, 1), len(plane)) if isinstance(plane, bytes) else plane
+
+
 def restore(planes: Sequence[Opened], out: Words) -> None:
     """Restores planes of one shape, at least one: of consecutive blocks, for example.
 

@@ -10,10 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from tb_pastnet.format.block import claimed
 from tb_pastnet.format.budget import CELLS
 from tb_pastnet.reader.series_source import StoredMessage
+
+
+class Within(NamedTuple):
+    """The messages of a variable that its budget allows."""
+
+    messages: Sequence[StoredMessage]
+    beyond: int  # how many records come after
+    cells: int  # channels times records, as the messages claim
+    largest: int  # cells of one message
 
 
 class CellBudget:
@@ -29,12 +39,9 @@ class CellBudget:
         self._left: float = free
         self._is_whole = is_whole
 
-    def within(self, messages: Sequence[StoredMessage]) -> tuple[Sequence[StoredMessage], int, int]:
-        """The next messages as far as the budget goes; how many records come after; their cells.
-
-        Cells are channels times records, as the messages claim.
-        """
-        total = 0
+    def within(self, messages: Sequence[StoredMessage]) -> Within:
+        """The next messages as far as the budget goes."""
+        total = largest = 0
         for position, message in enumerate(messages):
             data = message.data or b""
             records, channels = claimed(data)
@@ -42,10 +49,12 @@ class CellBudget:
             self._left += CELLS.per_byte * len(data) - cells
             if self._left < 0:
                 if not self._is_whole():
-                    return messages[:position], _records(messages[position:]), total
+                    beyond = _records(messages[position:])
+                    return Within(messages[:position], beyond, total, largest)
                 self._left = math.inf
             total += cells
-        return messages, 0, total
+            largest = max(largest, cells)
+        return Within(messages, 0, total, largest)
 
 
 def surplus(messages: Sequence[StoredMessage]) -> int:

@@ -188,13 +188,15 @@ def _most(plain: States, across: Cut, down: Cut) -> States:
     last_records = np.append(across.starts[1:], records) - 1
     last_channels = np.append(down.starts[1:], channels) - 1
     latest = plain[np.ix_(last_records, last_channels)]
-    counts = []
+    largest = np.full(latest.shape, -1, np.int64)
+    most = np.zeros(latest.shape, np.uint8)
     for state in range(len(NAMES)):
         # Channels first: there may be millions.
         cells = np.add.reduceat(plain == state, down.starts, axis=1, dtype=np.int64)
-        counts.append(2 * np.add.reduceat(cells, across.starts, axis=0) + (latest == state))
-    most: States = np.argmax(counts, axis=0).astype(np.uint8).T
-    return most
+        counts = 2 * np.add.reduceat(cells, across.starts, axis=0) + (latest == state)
+        most[counts > largest] = state
+        np.maximum(counts, largest, out=largest)
+    return most.T
 
 
 def _begins(marked: Flags) -> Flags:

@@ -9,39 +9,25 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_pastnet.core.account import Account, settle
 from tb_pastnet.core.lineage import supersede
 from tb_pastnet.core.quantize import NAN, ZERO, Codes
-from tb_pastnet.core.statistics import MASK_ROWS, MOVED, STATISTICS, either_moved
-from tb_pastnet.format.block import Block, Heads, OpenBlock, open_block, restore
+from tb_pastnet.core.statistics import MOVED
+from tb_pastnet.format.block import Block, Heads, OpenBlock, open_block
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import variable_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of
 from tb_pastnet.reader.cells import CellBudget
+from tb_pastnet.reader.joined_blocks import MOST_CELLS, choose, concatenate, join_open_blocks
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
-"""The statistics that `join_blocks` looks at."""
-
-MOST_CELLS = 1 << 23
-"""Records times channels of one series in memory: 144 MiB of codes."""
-
-MOST_RECORDS = 1 << 18
-"""Records of one series in memory, however few channels it has."""
-
-TOGETHER = 1 << 22
-"""Records times channels that are restored together."""
-
 WIDE = 256
 """Channels from which on a few blocks at once, in threads, take less time than one by one."""
-
-_Held = tuple[Block, Flags]
-"""Records, and in which of them a mask changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +68,7 @@ class OpenedPart:
     part: SeriesPart
     messages: Sequence[StoredMessage]  # within the budget
     cells: int  # that these claim to hold
+    largest: int  # the most of one of them
     is_withheld: bool  # TensorBoard could not return it
     most_cells: int  # in memory
     blocks: Iterable[OpenBlock]
@@ -118,7 +105,7 @@ def make_series(
     aren't among `rows` may come back as NaN.
     """
     opened = open_parts(parts, readings, channels, budget or CellBudget(), withheld, rows)
-    joined = [join_blocks(restored(own.blocks), channels, own.most_cells) for own in opened]
+    joined = [join_part(own, channels) for own in opened]
     return join_parts(opened, joined, channels, sampled)
 
 
@@ -133,12 +120,12 @@ def open_parts(
 ) -> list[OpenedPart]:
     """The parts of a variable; their blocks are opened as they are read. See `make_series`."""
     within = [budget.within(readings.get((part.tb_run, part.tag), ())) for part in parts]
-    # All lineages together.
-    most = min(MOST_CELLS / max(sum(cells for _, _, cells in within), 1), 1)
+    rooms = _rooms([own.cells for own in within], channels)
     axes = list(map(_axis, parts))
     latest = next(filter(None, reversed(axes)), None)
     opened = []
-    for part, axis, (messages, beyond, cells) in zip(parts, axes, within, strict=True):
+    for part, axis, own, room in zip(parts, axes, within, rooms, strict=True):
+        messages, beyond, cells, largest = own
         lost: Notes = Counter({notes.IN_PART: beyond} if beyond else {})
         noted: Notes = Counter()
         lineage = part.lineage.name.lineage if part.lineage else 0
@@ -148,10 +135,30 @@ def open_parts(
         fitting = _of_width(blocks, None if axis not in (None, latest) else channels, noted)
         if part.lineage is None:
             fitting = _as_written(fitting)
-        most_cells = int(most * cells) if most < 1 else MOST_CELLS
         gone = (part.tb_run, part.tag) in withheld
-        opened.append(OpenedPart(part, messages, cells, gone, most_cells, fitting, lost, noted))
+        sizes = cells, largest
+        opened.append(OpenedPart(part, messages, *sizes, gone, room, fitting, lost, noted))
     return opened
+
+
+def _rooms(cells: Sequence[int], channels: int) -> list[int]:
+    """How many cells of each lineage may be in memory: `MOST_CELLS` of all together.
+
+    At least those of one record, of as many of the latest lineages as there is room for.
+    """
+    most = min(MOST_CELLS / max(sum(cells), 1), 1)
+    least = max(channels, 1)
+    recorded = [number for number, own in enumerate(cells) if own]
+    left_out = {*recorded[: -max(MOST_CELLS // least, 1)]}
+    return [
+        0 if number in left_out else max(int(most * own) if most < 1 else MOST_CELLS, least)
+        for number, own in enumerate(cells)
+    ]
+
+
+def join_part(opened: OpenedPart, channels: int) -> tuple[Block, int]:
+    """Its records, and how many were left out."""
+    return join_open_blocks(opened.blocks, channels, opened.most_cells, opened.largest)
 
 
 def join_parts(
@@ -294,141 +301,4 @@ def _join(
         records.codes,
         account,
         sum((part.notes for part in parts), Counter()),
-    )
-
-
-def restored(blocks: Iterable[OpenBlock]) -> Iterator[Block]:
-    """Restores blocks, consecutive ones together as long as memory stays small."""
-    group: list[OpenBlock] = []
-    cells = 0
-    for block in blocks:
-        more = block.channels * len(block.steps)
-        goes_on = not group or bool(
-            group[-1].sequence[-1] < block.sequence[0] and group[-1].steps[-1] < block.steps[0]
-        )
-        if group and (cells + more > TOGETHER or not goes_on):
-            yield restore(group)
-            group, cells = [], 0
-        group.append(block)
-        cells += more
-    if group:
-        yield restore(group)
-
-
-def join_blocks(
-    blocks: Iterable[Block], channels: int, most_cells: int = MOST_CELLS
-) -> tuple[Block, int]:
-    """Joins blocks in their order; returns how many records were left out.
-
-    If there are too many, records are left out evenly, but no change of a mask. The rule depends
-    only on sequence numbers, not on the order of the blocks.
-    """
-    room = max(min(most_cells // max(channels, 1), MOST_RECORDS), 1)
-    held: list[_Held] = []
-    total = count = last = 0
-    stride = 1
-    mask: Codes | None = None
-    unkept: Codes | None = None
-    each = iter(blocks)
-    while (block := next(each, None)) is not None:
-        total += len(block.steps)
-        last = max(last, int(block.sequence[-1]))
-        more, unkept = _thin([(block, _mask_changes(block, mask))], stride, unkept)
-        held += more
-        del more
-        mask = block.codes[MASK_ROWS, -1]
-        count += len(held[-1][0].steps)
-        while count > room:
-            if stride <= last:
-                stride *= 2
-                held, left = _thin(held, stride)
-            else:
-                # Only changes of a mask remain, too many even of those.
-                held, left = _halve(held)
-            unkept = left if unkept is None else _either(unkept, left)
-            count = sum(len(kept.steps) for kept, _ in held)
-        del block  # of a wide variable, the next one takes most of what a reader may
-    remaining = [kept for kept, _ in held if len(kept.steps)]
-    held.clear()
-    return concatenate(remaining, channels), total - count
-
-
-def _mask_changes(block: Block, previous: npt.NDArray[np.int16] | None) -> Flags:
-    changed = np.zeros(len(block.steps), bool)
-    changed[0] = previous is None
-    for number, row in enumerate(MASK_ROWS):
-        mask = block.codes[row]
-        changed[1:] |= (mask[1:] != mask[:-1]).any(axis=1)
-        changed[0] |= previous is not None and bool((mask[0] != previous[number]).any())
-    return changed
-
-
-def _thin(
-    held: Sequence[_Held], stride: int, unkept: Codes | None = None
-) -> tuple[list[_Held], Codes | None]:
-    stay = [changed | (block.sequence % stride == 0) for block, changed in held]
-    return _choose_each(held, stay, unkept)
-
-
-def _halve(held: Sequence[_Held]) -> tuple[list[_Held], Codes | None]:
-    lengths = [len(block.steps) for block, _ in held]
-    even = np.arange(sum(lengths)) % 2 == 0
-    return _choose_each(held, np.split(even, np.cumsum(lengths)[:-1]))
-
-
-def _choose_each(
-    held: Sequence[_Held], stay: Sequence[Flags], unkept: Codes | None = None
-) -> tuple[list[_Held], Codes | None]:
-    """Some of the records, each of which also has what moved in those left out before it.
-
-    Takes and returns what moved in records that are left out, before the first and after the last.
-    """
-    chosen = []
-    for (block, changed), flags in zip(held, stay, strict=True):
-        some = choose(block, flags)
-        if unkept is not None or some is not block:
-            moved = block.codes[MOVED].copy()
-            for row, stays in enumerate(flags.tolist()):
-                moved[row] = _either(moved[row], unkept)
-                unkept = None if stays else moved[row]
-            some.codes[MOVED] = moved[flags]
-        chosen.append((some, changed[flags]))
-    return chosen, unkept
-
-
-def _either(first: Codes, second: Codes | None) -> Codes:
-    return first if second is None else either_moved(first, second)
-
-
-def concatenate(blocks: list[Block], channels: int) -> Block:
-    """Joins blocks in the given order and takes them from the list; none make an empty one."""
-    if not blocks:
-        none = np.zeros(0, np.int64)
-        return Block(none, none, none, np.zeros((len(STATISTICS), 0, channels), np.int16))
-    if len(blocks) == 1:
-        return blocks[0]
-    sequence, steps, past_steps = (
-        np.concatenate([getattr(block, name) for block in blocks])
-        for name in ("sequence", "steps", "past_steps")
-    )
-    codes = np.empty((len(STATISTICS), len(steps), channels), np.int16)
-    end = len(steps)
-    # From the last one on: the memory of each is free for the next.
-    while blocks:
-        block = blocks.pop()
-        codes[:, end - len(block.steps) : end] = block.codes
-        end -= len(block.steps)
-    return Block(sequence, steps, past_steps, codes)
-
-
-def choose(records: Block, chosen: Flags | Integers) -> Block:
-    """Some of the records, by flags or by positions; the same object if all are chosen."""
-    rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-    if len(rows) == len(records.steps) and bool((rows == np.arange(len(rows))).all()):
-        return records
-    return Block(
-        records.sequence[rows],
-        records.steps[rows],
-        records.past_steps[rows],
-        records.codes[:, rows],
     )

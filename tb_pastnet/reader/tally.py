@@ -28,6 +28,7 @@ CELL_BYTES = 4
 
 _LEVEL = 1
 _SLAB = 1 << 18
+_PIECE = 1 << 20
 _WIDTH = len(channel_states.NAMES) + 1
 _ELSEWHERE = ZERO
 """The limit of a channel that is counted in the table: every threshold reaches it."""
@@ -184,12 +185,21 @@ def _moving(limits: Codes, deltas: Codes, limit: int, dtype: np.dtype[Any]) -> _
         return moving
     for variable in range(variables):
         moves = limits[variable] > limit
-        shares = _SHARE_OF_CODE[deltas[variable].view(np.uint16)]
+        shares = _shares_of(deltas[variable])
         moving.channels[variable] = np.count_nonzero(moves, axis=0)
         moves &= ~np.isnan(shares)
         moving.known[variable] = np.count_nonzero(moves, axis=0)
-        moving.total[variable] = np.where(moves, shares, 0).sum(axis=0, dtype=np.float64)
+        shares[~moves] = 0
+        moving.total[variable] = shares.sum(axis=0, dtype=np.float64)
     return moving
+
+
+def _shares_of(deltas: Codes) -> npt.NDArray[np.float32]:
+    """The relative deltas of codes (channels, records)."""
+    shares = np.empty(deltas.shape, np.float32)
+    for part in _pieces(*deltas.T.shape):  # as an index, a code takes 8 bytes
+        shares[part] = _SHARE_OF_CODE[deltas[part].view(np.uint16)]
+    return shares
 
 
 def _add_channel(moving: _Moving, moves: Flags, deltas: Codes) -> None:
@@ -225,7 +235,10 @@ def make_tally(
         states, deltas = before_quiet[:, own], delta[:, own]
         moving = (states & np.uint8(channel_states.STATE)) == channel_states.MOVING
         _count_still(states, table[some])
-        limits = np.where(moving, channel_states.quiet_limits(deltas, states), np.int16(_ELSEWHERE))
+        limits = np.empty_like(deltas)
+        for part in _pieces(records, deltas.shape[1]):
+            own_limits = channel_states.quiet_limits(deltas[:, part], states[:, part])
+            limits[:, part] = np.where(moving[:, part], own_limits, np.int16(_ELSEWHERE))
         cells.limits[own], cells.deltas[own] = _sorted(limits, deltas, widths[some.start])
         moving_deltas = np.where(moving, deltas, np.int16(NAN))
         bins += _distribution(moving_deltas, widths[some], times[some] if times else None)
@@ -241,6 +254,13 @@ def _slabs(widths: Sequence[int], records: int) -> Iterator[tuple[slice, slice]]
             last = min(first + count, some.stop)
             begin = own.start - some.start * width
             yield slice(first, last), slice(begin + first * width, begin + last * width)
+
+
+def _pieces(records: int, channels: int) -> Iterator[slice]:
+    """Groups of channels: what is computed of them in larger types stays small."""
+    width = max(_PIECE // max(records, 1), 1)
+    for first in range(0, channels, width):
+        yield slice(first, first + width)
 
 
 def _sorted(limits: Codes, deltas: Codes, width: int) -> tuple[Codes, Codes]:
@@ -261,8 +281,10 @@ def _distribution(moving: Codes, widths: Sequence[int], times: Sequence[int] | N
         chosen = moving
         if times is not None and set(times) != {count}:
             chosen = moving[:, np.repeat([number == count for number in times], widths)]
-        codes = np.bincount(chosen.view(np.uint16).ravel(), minlength=len(_CODES))
-        np.add.at(bins, _BIN_OF_CODE, count * codes)
+        for part in _pieces(*chosen.shape):
+            codes = chosen[:, part].ravel().view(np.uint16)
+            times_code = np.bincount(codes, minlength=len(_CODES))
+            np.add.at(bins, _BIN_OF_CODE, count * times_code)
     return bins
 
 

@@ -35,10 +35,12 @@ def ending_of(records: RecordSeries) -> Ending:
         plane = records.codes[row]
         jumps |= (plane[1:] != plane[:-1]).any(axis=1)
     last = np.flatnonzero(jumps)[-1:].tolist()
-    norms = dequantize(records.codes[NORM, -1])
+    squares = dequantize(records.codes[NORM, -1])
+    squares *= squares
+    squares[np.isnan(squares)] = 0
     free = bool((records.codes[TRAINABLE, -1] != ZERO).any())
     return Ending(
-        float(np.sqrt(np.nansum(norms**2))),
+        float(np.sqrt(squares.sum())),
         trains=free and is_high(records.learning_rates),
         jump=int(records.steps[last[0] + 1]) if last else None,
     )

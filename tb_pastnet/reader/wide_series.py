@@ -18,16 +18,14 @@ from tb_pastnet.format.layout import Rows
 from tb_pastnet.format.tags import variable_of
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.cells import CellBudget
+from tb_pastnet.reader.joined_blocks import TOGETHER, concatenate
 from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series import (
-    TOGETHER,
     OpenedPart,
     RecordSeries,
-    concatenate,
-    join_blocks,
+    join_part,
     join_parts,
     open_parts,
-    restored,
 )
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
@@ -82,7 +80,7 @@ def make_wide_series(
         name, parts, channels, budget = variable
         opened = open_parts(parts, readings, channels, budget, withheld, rows, heads)
         if not _is_small(opened, channels):
-            joined = [join_blocks(restored(own.blocks), channels, own.most_cells) for own in opened]
+            joined = [join_part(own, channels) for own in opened]
             records = join_parts(opened, joined, channels, sampled)
             yield WideSeries((name,), np.array([0, channels]), records)
             continue

@@ -155,4 +155,5 @@ def test_flushed_weights_are_shown_or_skipped_with_a_reason(seeds, figure):
     counts = sum(map(check, seeds), Counter())
     assert counts["shown"] > 100
     assert counts["skipped"] > 100
-    figure(f"{len(seeds)} networks: {counts['shown']} weights shown, {counts['skipped']} skipped")
+    numbers = len(seeds), counts["shown"], counts["skipped"]
+    figure("{:,} networks: {:,} weights shown, {:,} skipped", *numbers)

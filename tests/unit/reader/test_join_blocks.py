@@ -5,10 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_pastnet.core.quantize import ZERO
-from tb_pastnet.core.statistics import KEPT, MOVED, STATISTICS
-from tb_pastnet.format.block import Block
-from tb_pastnet.reader.series import choose, concatenate, join_blocks
+from tb_pastnet.core.quantize import NAN, ZERO
+from tb_pastnet.core.statistics import KEPT, MOVED, STATISTICS, TRAINABLE
+from tb_pastnet.format.block import Block, encode_block, open_block
+from tb_pastnet.format.layout import ROWS
+from tb_pastnet.reader.joined_blocks import (
+    choose,
+    concatenate,
+    join_blocks,
+    join_by_rows,
+    restored,
+)
 
 
 def blocks(
@@ -100,3 +107,22 @@ def test_some_records_are_chosen_by_flag_or_by_place(which: np.ndarray) -> None:
     chosen = choose(blocks(4)[0], which)
     assert chosen.steps.tolist() == [100, 103]
     assert chosen.codes.shape == (len(STATISTICS), 2, 2)
+
+
+@pytest.mark.parametrize("rows", [ROWS, (KEPT, TRAINABLE, MOVED), (0, 1, KEPT)])
+@pytest.mark.parametrize("seed", range(6))
+def test_joined_row_by_row_they_are_the_same(seed: int, rows: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(seed)
+    count, channels, most_cells = int(rng.integers(0, 60)), 3, int(rng.integers(1, 120))
+    made = blocks(count, 7, channels, changes=tuple(rng.integers(0, 60, seed)))
+    sealed = []
+    for block in made:
+        block.codes[:KEPT] = rng.integers(-50, 50, block.codes[:KEPT].shape)
+        block.codes[MOVED] = rng.choice([0, ZERO, NAN], block.codes[MOVED].shape)
+        sealed.append((encode_block(block, tag="t", lineage=1), int(block.steps[-1])))
+    opened = [open_block(data, tag="t", step=step, lineage=1, rows=rows) for data, step in sealed]
+    records, left_out = join_by_rows(opened, channels, most_cells)
+    expected, expected_left_out = join_blocks(restored(opened), channels, most_cells)
+    assert left_out == expected_left_out
+    for name in ("sequence", "steps", "past_steps", "codes"):
+        np.testing.assert_array_equal(getattr(records, name), getattr(expected, name))

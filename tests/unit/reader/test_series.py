@@ -11,9 +11,10 @@ from tb_pastnet.format.block import Block, OpenBlock, encode_block, open_block
 from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.joined_blocks import restored
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.runs import SeriesPart
-from tb_pastnet.reader.series import RecordSeries, make_series, restored
+from tb_pastnet.reader.series import RecordSeries, make_series
 from tb_pastnet.reader.series_source import StoredMessage
 from tests.sealed import block as block_message
 
@@ -254,6 +255,20 @@ def test_what_is_left_out_for_memory_is_noted_and_counts_as_thinned(monkeypatch)
         assert len(series.steps) == 6
         assert series.notes == {notes.SAMPLED: 6}
         assert (series.account.thinned, series.account.unreadable) == (6, 0)
+
+
+def test_of_many_lineages_that_dont_fit_into_memory_the_latest_are_read(monkeypatch) -> None:
+    monkeypatch.setattr("tb_pastnet.reader.series.MOST_CELLS", 3 * 2)
+    steps = [np.arange(4 * at, 4 * at + 4) for at in range(5)]
+    series = make_series(
+        [place(at + 1, own) for at, own in enumerate(steps)],
+        {(f"r{at + 1}", TAG): messages(own, 101 + at) for at, own in enumerate(steps)},
+        2,
+    )
+    check(series)
+    assert series.writers.tolist() == [2, 3, 4]
+    assert (series.account.offered, series.account.thinned) == (20, 17)
+    assert series.notes == {notes.SAMPLED: 17}
 
 
 def test_statistics_of_a_later_version_are_noted_and_the_others_are_read() -> None:

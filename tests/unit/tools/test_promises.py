@@ -13,6 +13,7 @@ from tools.steps import Failure
 HERE = Promise("kill_9", "it is killed", "nothing | is lost")
 PLACE = [one.name for one in PROMISES].index("versions")
 OTHER = Promise("soak", "it is read for long", "quick")
+KILLS = "{:,} kills: {:,} acknowledged"
 
 
 def result(outcome="passed", promise="kill_9", **more):
@@ -24,6 +25,16 @@ def result(outcome="passed", promise="kill_9", **more):
     [
         ([], "not run", "0 of 0", []),
         ([result(figures=["a"]), result(figures=["a", "b"])], "proven", "2 of 2", ["a", "b"]),
+        (
+            [
+                result(sums=[[KILLS, 700, 8]]),
+                result(sums=[["{} cuts", 2]]),
+                result(figures=["a"], sums=[[KILLS, 700, 1]]),
+            ],
+            "proven",
+            "3 of 3",
+            ["a", "1,400 kills: 9 acknowledged", "2 cuts"],
+        ),
         ([result(), result(shorts=["p99 300 ms"])], "SHORT", "2 of 2", ["SHORT: p99 300 ms"]),
         ([result(), result("failed")], "FAILED", "1 of 2", ["FAILED: t.py::t"]),
         (
