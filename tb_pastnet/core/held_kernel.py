@@ -27,7 +27,7 @@ def zero(address: int, like: Words, through: Bits) -> None:  # pragma: no cover 
     Args:
         address: of the first element; they are contiguous.
         like: an array of words of their size.
-        through: the mask, 1 = through, also after the last element.
+        through: the mask, 1 = through and after the last element.
     """
     words = pointer_to(address, like)
     for number in range(through.size):

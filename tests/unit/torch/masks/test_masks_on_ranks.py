@@ -143,6 +143,7 @@ dist.destroy_process_group()
 
 
 @pytest.mark.prove
+@pytest.mark.promise("torch_masks")
 @pytest.mark.parametrize("kind", ["copies", "rows", "columns", "reshard_never", "sharded_later"])
 def test_ranks_hold_every_bit_and_train_by_the_rule(kind, run_ranks, tmp_path):
     run_ranks(PROGRAM, kind=kind, folder=str(tmp_path))
