@@ -173,7 +173,8 @@ class Recorder(Recording):
         if any(map(is_sharded, recorded.weights)):
             check_alike(budget, on_violation, trainable, kept)
             own = Schedule(every, past, initial_step)
-            spread = measures_of(model, recorded, self._steps, own, failures, audit=audit)
+            held = AuditedMasks(recorded.weights, declared).now
+            spread = measures_of(model, recorded, self._steps, own, failures, held, audit=audit)
             self._spread = spread
             audited = None if spread.audited is None else spread.audited.audit
             source = SpreadSource(recorded, self._steps, spread)
