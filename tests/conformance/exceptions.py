@@ -17,7 +17,7 @@ PASSED = "each call passes the weights: `close` has none"
 RESTARTS = "its Recorder begins by `restart(step)`, when the variables have values"
 ENFORCED = (
     "held_bits_stay_and_free_weights_train_as_without_masks "
-    "what_is_held_is_in_the_log_without_a_violation a_command_holds_the_values_of_its_step "
+    "frozen_and_pruned_weights_are_recorded_without_a_violation a_command_holds_the_values_of_its_step "
     "weights_that_grow_again_train_from_zero "
     "values_that_are_set_are_held_and_pruned_ones_stay_zero the_smallest_weights_are_pruned "
     "masks_that_are_only_declared_write_nothing "

@@ -71,7 +71,7 @@ def test_held_bits_stay_and_free_weights_train_as_without_masks(begin: Any) -> N
         np.testing.assert_array_equal(masks.trainable[name], FREE[name] | ~KEPT[name])
 
 
-def test_what_is_held_is_in_the_log_without_a_violation(begin: Any) -> None:
+def test_frozen_and_pruned_weights_are_recorded_without_a_violation(begin: Any) -> None:
     room, masks = held(begin)
     room.train(3)
     assert masks.audit() == []
