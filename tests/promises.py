@@ -173,6 +173,13 @@ PROMISES = (
         "0 missed, in each dtype",
     ),
     Promise(
+        "torch_masks",
+        "torch.Masks: 15 optimizers of torch and their options × nine ways of training, by bytes "
+        "and by bits; compiled; on ranks of DDP and FSDP2",
+        "held bits identical; free weights those of the stock optimizer under the same rule, bit "
+        "for bit, and within 1e-6 of the largest if both are compiled",
+    ),
+    Promise(
         "read_back",
         "a log read without TensorBoard",
         "equal to the routes bit for bit; 20 runs × 300 layers × 1,000 steps in seconds",

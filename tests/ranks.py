@@ -13,6 +13,7 @@ from tb_pastnet.core.axes import explicit_axis
 from tb_pastnet.record.audit.array_audit import ArrayAudit
 from tb_pastnet.record.audit.decay_by_numbers import DecayByNumbers
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.masks.declared_masks import declared_table
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import ArraySource
 from tb_pastnet.record.spread.audit import SpreadAudit
@@ -93,7 +94,9 @@ class Rank:
         own = Network(tuple(part.weight for part in self.parts.values()), (), (), ())
         held = [self.whole[name] for name in self.parts]
         flags = ArrayAudit(held, DecayByNumbers())
-        self.audit = SpreadAudit(flags, network.weights, self.parts, lambda: None, self.failures)
+        self.masks = declared_table([*self.whole.values()])
+        common = network.weights, self.parts, lambda: None, self.failures, lambda: self.masks
+        self.audit = SpreadAudit(flags, *common)
         self.source = ArraySource(own)
         self.measures = SpreadMeasures(
             network,

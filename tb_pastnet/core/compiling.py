@@ -9,6 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 LARGEST = np.finfo(np.float32).max
@@ -48,6 +49,16 @@ def pointer_to(_context: Any, address: Any, past: Any) -> Any:  # pragma: no cov
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return types.CPointer(past.dtype)(address, past), cast
+
+
+@intrinsic
+def lowest_bit(_context: Any, _word: Any) -> Any:  # pragma: no cover  compiled
+    """The place of the lowest bit that is set in a uint64, which isn't 0."""
+
+    def count(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return types.int64(types.uint64), count
 
 
 @numba.njit(inline="always")

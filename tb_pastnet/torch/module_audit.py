@@ -170,7 +170,7 @@ class ModuleCauses(OptimizerCauses, TrainingFacts):
 
     def _arrives(self, held: Any, channels: Ints) -> bool:
         """Whether the moved elements have a gradient now, just applied by their optimizer."""
-        gradient = _dense(held.weight.entry.stored.grad)
+        gradient = _dense(local_of(held.weight.entry.stored.grad))
         if gradient is None or not self._steps.working:
             return False
         positions = torch.from_numpy(held.worst(channels, SAMPLE))

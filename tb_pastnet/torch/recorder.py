@@ -175,7 +175,8 @@ class Recorder(Recording):
         if spread:
             check_alike(budget, on_violation, trainable, kept)
             own = Schedule(every, past, initial_step, measures_all=True)
-            measures = measures_of(model, recorded, self._steps, own, failures, audit=audit)
+            held = AuditedMasks(recorded.weights, declared).now
+            measures = measures_of(model, recorded, self._steps, own, failures, held, audit=audit)
             self._spread = measures
             audited = None if measures.audited is None else measures.audited.audit
             source = SpreadSource(recorded, self._steps, measures)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +16,7 @@ from torch import nn
 
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.failures import Failures
+from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.record.schedule import Schedule
 from tb_pastnet.record.source import Floats, Sketches
 from tb_pastnet.record.spread.audit import SpreadAudit
@@ -89,6 +90,7 @@ def measures_of(
     steps: OptimizerSteps,
     schedule: Schedule,
     failures: Failures,
+    masks: Callable[[], MaskTable],
     *,
     audit: bool | str,
 ) -> SpreadMeasures:
@@ -102,7 +104,7 @@ def measures_of(
         here = {name for name, part in parts.items() if part.channels.size}
         looked_at = [each for each in network.weights if each.statistic or each.name in here]
         flags = ModuleAudit(looked_at, steps, failures)
-        audited = SpreadAudit(flags, held, parts, settle, failures)
+        audited = SpreadAudit(flags, held, parts, settle, failures, masks)
     return SpreadMeasures(network, own, parts, ranks, schedule, audited, failures, settle=settle)
 
 

@@ -15,6 +15,14 @@ NO_MASKS = "masks of single weights of Keras need TensorFlow; `layer.trainable` 
 MASKS_HAVE_VALUES = "masks have the values that they put back; fingerprints are for `trainable`"
 PASSED = "each call passes the weights: `close` has none"
 RESTARTS = "its Recorder begins by `restart(step)`, when the variables have values"
+ENFORCED = (
+    "held_bits_stay_and_free_weights_train_as_without_masks "
+    "frozen_and_pruned_weights_are_recorded_without_a_violation a_command_holds_the_values_of_its_step "
+    "weights_that_grow_again_train_from_zero "
+    "values_that_are_set_are_held_and_pruned_ones_stay_zero the_smallest_weights_are_pruned "
+    "masks_that_are_only_declared_write_nothing "
+    "a_snapshot_is_gone_back_to_with_the_masks_of_now"
+)
 
 
 def _each(behaviours: str, rooms: tuple[str, ...], reason: str) -> dict[tuple[str, str], str]:
@@ -92,6 +100,11 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         OTHER_BACKENDS,
         NO_MASKS,
     ),
+    **_each(
+        ENFORCED, ("NumPy", "a source of one's own", "JAX"), "masks are declared: nothing holds"
+    ),
+    **_each(ENFORCED, (TF1,), "masks wrap the optimizer when the graph is made: `masks.wrap`"),
+    **_each(ENFORCED, OTHER_BACKENDS, NO_MASKS),
     **_each("a_double_is_measured_as_it_is", ("JAX", "Keras on JAX"), "JAX makes float32 of it"),
 }
 """By behaviour and room the reason."""

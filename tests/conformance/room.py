@@ -108,6 +108,10 @@ class Room:
         """Holds and prunes from now on; True lets all of a weight change again."""
         self.recorder.declare(trainable=masks, kept=kept)
 
+    def hold(self, **options: Any) -> Any:
+        """Masks that hold weights, without any yet; only of rooms that have such."""
+        raise NotImplementedError
+
     def close(self) -> None:
         if self.recorder is not None and not self.closed:
             self.recorder.close()

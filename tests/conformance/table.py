@@ -18,6 +18,7 @@ PARTS = (
     "lineages",
     "endings",
     "masks",
+    "enforced",
     "fingerprints",
     "verified",
     "expected",

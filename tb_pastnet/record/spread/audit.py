@@ -12,8 +12,9 @@ from tb_pastnet.record.audit.comparison import Channels, Ints
 from tb_pastnet.record.audit.freeze_audit import Audit, AuditSource
 from tb_pastnet.record.audit.held_array import HeldArray
 from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.masks.mask_table import MaskStorage, MaskTable
 from tb_pastnet.record.spread.parts import Part, RankGroup
-from tb_pastnet.record.weight import Weight
+from tb_pastnet.record.weight import Mask, Weight
 
 
 class _HeldPart(HeldArray):
@@ -22,11 +23,21 @@ class _HeldPart(HeldArray):
     def __init__(self, part: Part, elements: int) -> None:
         super().__init__(part.weight)
         self._part, self._elements = part, elements
+        self._of_whole: MaskStorage | None = None
         self.gathered: Channels | None = None
 
+    def follow(self, masks: MaskStorage | None, *, flagged: bool) -> bool:
+        """See `Held`: `masks` are of the whole weight."""
+        self._of_whole = masks
+        own: Any = None if masks is None else _MasksOfPart(masks, self._part)
+        return super().follow(own, flagged=flagged)
+
     def count(self) -> int:
-        """See `Held`: of the whole weight, as only flags hold one that is spread."""
-        return self._elements if self.flagged else 0
+        """See `Held`: of the whole weight."""
+        if self.flagged or self._of_whole is None:
+            return self._elements if self.flagged else 0
+        kept, trainable = self._of_whole.read()
+        return int(np.count_nonzero(~(kept & trainable)))
 
     def channels(self) -> Channels:
         """See `Held`: gathered from all ranks."""
@@ -49,11 +60,25 @@ class _HeldPart(HeldArray):
         return super().worst(here, count) if here.size else here
 
 
+class _MasksOfPart:
+    """A read-only `MaskStorage` of a part, by the masks of the whole weight."""
+
+    def __init__(self, masks: MaskStorage, part: Part) -> None:
+        self.enforced, self.generation = masks.enforced, masks.generation
+        self._masks, self._place = masks, part.place
+
+    def read(self) -> tuple[Mask, Mask]:
+        """See `MaskStorage`."""
+        kept, trainable = self._masks.read()
+        return kept[self._place], trainable[self._place]
+
+
 class SpreadAudit(AuditSource):
     """Compares on each rank; on rank 0 `audit` judges the gathered results.
 
     Flags and causes are those of `own`, the audit of weights with rows on this rank; `weights` are
-    the compared ones of all ranks. `settle` is called before weights are looked at.
+    the compared ones of all ranks. `settle` is called before weights are looked at. `masks` are of
+    whole weights, the same on all ranks.
     """
 
     def __init__(
@@ -63,6 +88,7 @@ class SpreadAudit(AuditSource):
         parts: Mapping[str, Part],
         settle: Callable[[], None],
         failures: Failures,
+        masks: Callable[[], MaskTable],
     ) -> None:
         self._own, self.weights, self.causes = own, own.weights, own.causes
         self._sizes = {each.name: each.axis.channels for each in weights}
@@ -71,7 +97,7 @@ class SpreadAudit(AuditSource):
         # The audit releases weights that aren't held any more.
         self._held: WeakValueDictionary[str, _HeldPart] = WeakValueDictionary()
         self._moved: set[str] | None = set()
-        self.audit = Audit(self, lambda: None)
+        self.audit = Audit(self, masks)
 
     def held(self, weight: Any) -> HeldArray:
         """See `AuditSource`."""

@@ -49,6 +49,7 @@ class Part:
         runs: as many runs of its elements follow one another in the whole weight,
         first: the first of which begins at this position,
         apart: and the others so far from the one before.
+        place: where it is in an array of the whole weight, as an index.
     """
 
     weight: Any
@@ -57,6 +58,7 @@ class Part:
     runs: int = 1
     first: int = 0
     apart: int = 0
+    place: tuple[slice, ...] = ()
 
     def sketch(self) -> Sketch:
         """Its part of the sketch of the whole weight."""
@@ -76,12 +78,13 @@ def part_of(weight: Any, shape: tuple[int, ...], cut: tuple[int, int] | None) ->
         numbers = numbers.take(range(begin, begin + shape[axis]), axis=axis)
     part = copy(weight)
     part.shape, part.axis = shape, explicit_axis(axes, shape, weight.name)
-    runs = (1, 0, 0)
+    runs, place = (1, 0, 0), tuple[slice, ...]()
     if cut is not None:
         axis, begin = cut
+        place = *[slice(None)] * axis, slice(begin, begin + shape[axis])
         inner = prod(shape[axis + 1 :])
         runs = prod(shape[:axis]), begin * inner, weight.shape[axis] * inner
-    return Part(part, numbers.reshape(-1), weight.axis.channels, *runs)
+    return Part(part, numbers.reshape(-1), weight.axis.channels, *runs, place)
 
 
 def _numbered(axis: ChannelAxis) -> tuple[tuple[int, ...], Ints]:

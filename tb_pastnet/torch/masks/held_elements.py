@@ -5,22 +5,25 @@ Nothing here changes a free element, and nothing computes with a held one: bits 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+import ctypes
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from tb_pastnet.core.mask_words import Bits, packed_words, unpacked_words
 from tb_pastnet.core.numba_switch import numba_kernels
+from tb_pastnet.core.parallel import processors, together
 from tb_pastnet.torch.saved_state import as_integers
 
-Bits = npt.NDArray[np.uint8]
-
-PACKED_FROM = 1 << 16
+PACKED_FROM = 1 << 12
 """Elements from which masks of bits are used on a CPU: the kernel has to be loaded."""
+
+_PART = 1 << 19
+"""Elements that one thread zeros or restores at once."""
 
 _WORDS: dict[int, Any] = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -62,7 +65,7 @@ def held_elements(
         now: the tensor, or what a rank has of it.
         kept: bool tensor of its shape, in CPU memory: False is pruned.
         through: the same: False is held.
-        packed: the same as bits, if there are such already.
+        packed: the same as words, if there are such already.
     """
     if bool(through.all()):
         return None
@@ -76,7 +79,7 @@ def held_elements(
             return RangeElements(now, held_range, None)
     plain = now.is_cpu and now.element_size() in _WORDS and now.is_contiguous()
     if plain and now.numel() >= PACKED_FROM and _kernels() is not None:
-        bits = packed or (np.packbits(kept.numpy()), np.packbits(through.numpy()))
+        bits = packed or (packed_words(kept.numpy()), packed_words(through.numpy()))
         return PackedElements(now, bits, as_integers(now)[kept & ~through])
     held = ~through.to(now.device)
     values = None
@@ -180,13 +183,13 @@ class RangeElements:
         """See `Elements`."""
         if gradient.is_sparse or not gradient.is_contiguous():
             return HeldElements(self._mask(gradient.device), None).zero(gradient)
-        gradient.view(-1)[self._own].zero_()
+        _zero_range(gradient.view(-1)[self._own])
         return gradient
 
     def restore(self, tensor: torch.Tensor) -> None:
         """See `Elements`."""
         own = tensor.detach().view(-1)[self._own]
-        own.zero_() if self._values is None else own.copy_(self._values)
+        _zero_range(own) if self._values is None else _copy_range(own, self._values)
 
     def differing(self, tensor: torch.Tensor) -> int:
         """See `Elements`."""
@@ -211,16 +214,21 @@ class PackedElements:
 
     Args:
         tensor: contiguous.
-        bits: both masks, as of `numpy.packbits`: 0 is pruned in the first, held in the second.
+        bits: both masks, by `packed_words`: 0 is pruned in the first, held in the second.
         frozen: the bits of frozen elements, as integers.
     """
 
     def __init__(self, tensor: torch.Tensor, bits: tuple[Bits, Bits], frozen: Any) -> None:
         self.shape, self._dtype, self._count = tensor.shape, tensor.dtype, tensor.numel()
         self._kept, self._through = bits
-        word = _WORDS[tensor.element_size()]
-        # The kernel may read one more.
-        self._values = np.append(frozen.numpy().view(word), word(0))
+        self._values = frozen.numpy().view(_WORDS[tensor.element_size()])
+        # Parts of the masks' words, and the place of each part's first value.
+        self._parts: list[tuple[slice, int]] = []
+        place = 0
+        for part in _parts_of(self._kept.size, _PART // 64):
+            self._parts.append((part, place))
+            frozen_here = self._kept[part] & ~self._through[part]
+            place += int(np.unpackbits(frozen_here.view(np.uint8)).sum())
 
     @property
     def arrays(self) -> Sequence[Any]:
@@ -234,20 +242,35 @@ class PackedElements:
 
     def zero(self, gradient: torch.Tensor) -> torch.Tensor:
         """See `Elements`."""
-        kernels, size = _kernels(), gradient.element_size()
-        sparse = gradient.is_sparse or not (gradient.is_cpu and gradient.is_contiguous())
-        if sparse or kernels is None or size not in _WORDS or gradient.is_neg():
+        kernels = _kernels_for(gradient)
+        if kernels is None or not gradient.is_contiguous():
             return HeldElements(self._held().to(gradient.device), None).zero(gradient)
+        size, first = gradient.element_size(), gradient.data_ptr()
         like = np.zeros(1, _WORDS[size])
-        kernels.zero(gradient.data_ptr(), like, self._count, self._through)
+        _in_parts(
+            partial(kernels.zero, first + 64 * size * part.start, like, self._through[part])
+            for part, _ in self._parts
+        )
         torch.autograd.graph.increment_version(gradient)
         return gradient
 
     def restore(self, tensor: torch.Tensor) -> None:
         """See `Elements`."""
-        kernels: Any = _kernels()
-        bits = self._kept, self._through
-        kernels.restore(tensor.data_ptr(), self._values, self._count, *bits)
+        kernels = _kernels()
+        if kernels is None:  # it was pickled where numba is installed
+            self._plain(tensor).restore(tensor)
+            return
+        size, first = tensor.element_size(), tensor.data_ptr()
+        _in_parts(
+            partial(
+                kernels.restore,
+                first + 64 * size * part.start,
+                self._values[place:],
+                self._kept[part],
+                self._through[part],
+            )
+            for part, place in self._parts
+        )
         torch.autograd.graph.increment_version(tensor)
 
     def differing(self, tensor: torch.Tensor) -> int:
@@ -262,16 +285,15 @@ class PackedElements:
         return ~self._unpacked(self._through)
 
     def _unpacked(self, bits: Bits) -> torch.Tensor:
-        mask = np.unpackbits(bits, count=self._count).view(bool)
-        return torch.from_numpy(mask).reshape(self.shape)
+        return torch.from_numpy(unpacked_words(bits, self._count)).reshape(self.shape)
 
     def _plain(self, tensor: torch.Tensor) -> HeldElements:
         held = self._held()
-        if self._values.size == 1:
+        if not self._values.size:
             return HeldElements(held, None)
         words = np.zeros(self._count, self._values.dtype)
         frozen = (held & self._unpacked(self._kept)).numpy().reshape(-1)
-        words[frozen] = self._values[:-1]
+        words[frozen] = self._values
         own = torch.from_numpy(words).view(self._dtype).reshape(self.shape)
         return HeldElements(held, own[held])
 
@@ -279,3 +301,60 @@ class PackedElements:
 def _words(tensor: torch.Tensor) -> Any:
     """The tensor, or its bytes where torch can't fill such numbers, as float8."""
     return tensor.view(torch.uint8) if tensor.element_size() == 1 else tensor
+
+
+def _kernels_for(tensor: torch.Tensor) -> ModuleType | None:
+    """The kernels, if they can write to the memory of a dense tensor."""
+    dense = tensor.is_cpu and not tensor.is_sparse and not tensor.is_neg()
+    return _kernels() if dense and tensor.element_size() in _WORDS else None
+
+
+def _zero_range(own: torch.Tensor) -> None:
+    """Sets contiguous elements to zero."""
+    size, count = own.element_size(), own.numel()
+    kernels = _kernels_for(own) if count >= PACKED_FROM else None
+    if kernels is None:
+        own.zero_()
+        return
+    like = np.zeros(1, _WORDS[size])
+    _in_parts(
+        partial(
+            kernels.zero_range, own.data_ptr() + size * part.start, like, part.stop - part.start
+        )
+        for part in _parts_of(count, _PART)
+    )
+    torch.autograd.graph.increment_version(own)
+
+
+def _copy_range(own: torch.Tensor, values: torch.Tensor) -> None:
+    """Copies values to contiguous elements of their dtype and device."""
+    size, count = own.element_size(), own.numel()
+    if not own.is_cpu or count < PACKED_FROM:
+        own.copy_(values)
+        return
+    to, source = own.data_ptr(), values.data_ptr()
+    # Quicker than torch's copy: for so many bytes it doesn't read what it writes to.
+    steps = max(_PART, -(-count // processors()))
+    _in_parts(
+        partial(
+            ctypes.memmove,
+            to + size * part.start,
+            source + size * part.start,
+            size * (part.stop - part.start),
+        )
+        for part in _parts_of(count, steps)
+    )
+    torch.autograd.graph.increment_version(own)
+
+
+def _parts_of(count: int, size: int) -> Iterator[slice]:
+    return (slice(first, min(first + size, count)) for first in range(0, count, size))
+
+
+def _in_parts(actions: Iterator[Any]) -> None:
+    """Calls what writes parts of a tensor, on several threads if there are several."""
+    every = list(actions)
+    if len(every) == 1:
+        every[0]()
+    else:
+        together(every)

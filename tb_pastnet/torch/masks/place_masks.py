@@ -16,6 +16,7 @@ from torch import nn
 
 from tb_pastnet.core.axes import ChannelAxis
 from tb_pastnet.core.mask_input import Mask
+from tb_pastnet.core.mask_words import packed_words, unpacked_words
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.masks.packed import SavedMasks, Sums, check_sums
 from tb_pastnet.record.weight import Array
@@ -45,7 +46,7 @@ class PlaceMasks:
         self.generation = 0
         self.noted = False
         self.sums: tuple[Sums, Sums] | None = None
-        every = np.packbits(np.ones(math.prod(axis.shape), bool))
+        every = packed_words(np.ones(axis.shape, bool))
         self.packed = every, every
         """Kept, and through: what is kept and trainable."""
         self.elements: Elements | None = None
@@ -79,7 +80,7 @@ class PlaceMasks:
 
     def write(self, kept: Mask, trainable: Mask) -> None:
         """See `MaskStorage`: newly frozen elements are held at their current values."""
-        self.packed = np.packbits(kept), np.packbits(kept & trainable)
+        self.packed = packed_words(kept), packed_words(kept & trainable)
         if self.enforced:
             self.hold()
 
@@ -200,7 +201,7 @@ class PlaceMasks:
 
     def _unpacked(self, bits: Any) -> Mask:
         shape = self.axis.shape
-        return np.unpackbits(bits, count=math.prod(shape)).astype(bool).reshape(shape)
+        return unpacked_words(bits, math.prod(shape)).reshape(shape)
 
     def _part(self, bits: Any, tensor: Any) -> torch.Tensor:
         """The part of a mask that is on this rank."""

@@ -101,6 +101,9 @@ class Adaptor(Room):
         for name, flag in masks.items() if keras.backend.backend() != "tensorflow" else ():
             self.model.get_layer(layer_of(name)).trainable = flag
 
+    def hold(self, **options: Any) -> Any:
+        return pastnet.Masks(self.model, **options)
+
     def close(self) -> None:
         if self.recorder is not None and not self.closed:
             self.callback.close()

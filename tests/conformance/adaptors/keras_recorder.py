@@ -54,3 +54,7 @@ class Adaptor(Room):
 
     def declare(self, masks: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
         command(self.masks, masks, kept)
+
+    def hold(self, **options: Any) -> Any:
+        ((optimizer, _),) = self.optimizers.values()
+        return pastnet.Masks(self.variables, optimizer, **options)

@@ -58,6 +58,9 @@ class Adaptor(Room):
         optimizers = self.optimizers or None
         return pastnet.torch.Recorder(self.logdir, self.model, optimizers, **settings)
 
+    def hold(self, **options: Any) -> Any:
+        return pastnet.torch.Masks(self.model, *self.optimizers, **options)
+
     def put(self, values: Mapping[str, np.ndarray]) -> None:
         with torch.no_grad():
             for name, value in values.items():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tb_pastnet.core.compared import HeldSpan, HeldValues
 from tb_pastnet.record.audit.compared_account import ComparedAccount
+from tb_pastnet.record.masks.declared_masks import declare
 from tests.ranks import CUTS, SHAPE, on_each
 
 
@@ -37,6 +39,31 @@ def test_a_channel_that_lies_on_both_is_put_together():
     moved[2] = [1, 2, 3, 4]
     found, _ = on_each(lambda rank: violations(rank, "columns", moved))
     assert found == [("columns", 2, 4, 4.0)]
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_elements_that_masks_hold_are_compared_where_they_lie(name):
+    through = np.random.default_rng(0).random(SHAPE) < 0.5
+    moved = np.random.default_rng(1).random(SHAPE).astype("f4")
+
+    def action(rank):
+        account = ComparedAccount([*rank.whole.values()])
+        rank.audit.audit.report_to(account)
+        rank.give(dict.fromkeys(CUTS, np.ones(SHAPE, np.float32)))
+        declare(rank.masks, {name: through}, {})
+        found, account.making = violations(rank, "none", moved), True
+        account.compared(2, None)
+        return found, account.snapshot().held
+
+    ((found, held), _) = on_each(action)
+    size = np.where(through, 0, moved)
+    expected = [
+        (name, row, np.count_nonzero(each), pytest.approx(each.max(), rel=1e-6))
+        for row, each in enumerate(size)
+        if each.any()
+    ]
+    assert found == expected
+    assert [each.most for each in held.values()] == [np.count_nonzero(~through)]
 
 
 def test_where_a_rank_cant_compare_nothing_is_judged():

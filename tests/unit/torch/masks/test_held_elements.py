@@ -22,9 +22,10 @@ WAYS = {
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_each_way_of_holding_does_the_same(way, dtype, monkeypatch):
     kind = way.split()[0]
-    if kind == "PackedElements":
+    if kind != "HeldElements":
         pytest.importorskip("numba", reason="needs numba")
         monkeypatch.setattr(held_elements, "PACKED_FROM", 1)
+        monkeypatch.setattr(held_elements, "_PART", 128)  # several threads
     kept, trainable = map(torch.from_numpy, WAYS[way])
     through = kept & trainable
     before = torch.randn(SHAPE, dtype=torch.float64).to(dtype)
@@ -40,6 +41,11 @@ def test_each_way_of_holding_does_the_same(way, dtype, monkeypatch):
     assert made.differing(now) > 0
     made.restore(now)
     same(now, held)
+    other = torch.where(through, now, 1)
+    with monkeypatch.context() as without_numba:
+        without_numba.setattr(held_elements, "_kernels", lambda: None)
+        made.restore(other)
+    same(other, held)
     doubled = now.to(torch.float64) + 1
     made.for_other(doubled).restore(doubled)
     same(doubled, torch.where(through, doubled, held.double()))

@@ -100,8 +100,16 @@ def train(ours):
         if not ours:
             with torch.no_grad():
                 own(weight).copy_(torch.where(held, values, own(weight)))
-        if recorder is not None:
-            recorder.record(step + 1)
+        if recorder is None:
+            continue
+        row, column = (kept & ~free).nonzero()[-1]
+        last = step == 7 and rank == ranks - 1  # it has that element
+        value = own(weight)[-1, column].item()
+        if last:
+            own(weight).data[-1, column] += 1
+        recorder.record(step + 1)
+        if last:
+            own(weight).data[-1, column] = value
     if recorder is not None:
         recorder.close()
         if rank == 0:
@@ -109,7 +117,13 @@ def train(ours):
             shown = run.variables["0/weight"].masks(8)
             np.testing.assert_array_equal(shown.kept, kept.numpy())
             np.testing.assert_array_equal(shown.trainable | ~shown.kept, (free | ~kept).numpy())
-            assert run.violations == ()
+            assert run.verified.values == (~(kept & free)).sum()
+            (violation,) = run.violations
+            assert (violation.channel, violation.elements, violation.first_step) == (row, 1, 8)
+            assert abs(violation.largest - 1) < 1e-6
+            assert violation.cause == "written", violation
+            assert len(logged) == 1, logged
+            logged.clear()
     whole = weight.full_tensor() if hasattr(weight, "full_tensor") else weight
     if ours and kind == "rows":
         saved = masks.state_dict()
@@ -143,6 +157,7 @@ dist.destroy_process_group()
 
 
 @pytest.mark.prove
+@pytest.mark.promise("torch_masks")
 @pytest.mark.parametrize("kind", ["copies", "rows", "columns", "reshard_never", "sharded_later"])
 def test_ranks_hold_every_bit_and_train_by_the_rule(kind, run_ranks, tmp_path):
     run_ranks(PROGRAM, kind=kind, folder=str(tmp_path))
