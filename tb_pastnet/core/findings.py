@@ -26,7 +26,7 @@ from tb_pastnet.core.finding_kinds import (
 from tb_pastnet.core.following import CAUSES as FOLLOW_CAUSES
 from tb_pastnet.core.following import FollowRecords, follow_causes
 from tb_pastnet.core.standing import UNKNOWN, in_words, may_move
-from tb_pastnet.core.travel import TRAVELS, Verdict
+from tb_pastnet.core.travel import TRAVELS, Verdict, percent
 from tb_pastnet.core.violation import CAUSES, between
 
 
@@ -315,7 +315,7 @@ def _settled(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         most = "at most " if len(group) > 1 else ""
         text = (
             f"{_where(*_ids(members), several)}: {kind} since step {since:,}, {most}"
-            f"{100 * largest.share:.2g} % of the norm in the last {largest.steps:,} steps"
+            f"{percent(largest.share)} of the norm in the last {largest.steps:,} steps"
         )
         numbers = {"steps": largest.steps}
         yield _about_layers("settled", members, None, since, numbers, text, group[0][0].name, kind)

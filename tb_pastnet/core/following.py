@@ -80,6 +80,8 @@ def _cause(pair: FollowRecords) -> str | None:
         return ALL if np.gcd.reduce(gaps) == 1 and (pair.moved > 0).any() else begun
     if not goes.any():
         return NEVER
+    if pair.statistic:
+        return begun  # its own inputs move it, too: like inputs bring it near its source
     if goes.sum() >= FEWEST and (share[goes] < 0).all():
         return AWAY
     if single.any() and (share[single] >= _ALL).all() and apart[single].all() and not pair.rounded:
