@@ -25,8 +25,8 @@ NOWHERE = 0.25
 random walk 0.5, a drift in one direction 1."""
 
 ARRIVED = 1e-3
-"""The way of the last tenth of the steps, as a share both of the largest distance from the start and
-of the norm, up to which a layer has arrived."""
+"""The way of the last tenth of the steps, as a share of the largest distance from the start, and of
+the norm, up to which a layer has arrived."""
 
 _LOWEST_RATE = 0.1
 _CLOSE = 1.25
