@@ -156,7 +156,10 @@ class Run:
 
     @property
     def learning_rates(self) -> Floats:
-        """float64 (records,), of the optimizer, NaN where unknown."""
+        """float64 (records,), of the optimizer, NaN where unknown.
+
+        If groups of weights have different ones, the highest; a layer has its own.
+        """
         return self._reader.run.axis.learning_rates.copy()
 
     @property
