@@ -105,7 +105,7 @@ class LineageHead:
     def rates_of(self, tag: str) -> Floats:
         """The learning rates of a variable at the steps of the timeline, by the tag of its series.
 
-        Where it has none of its own, that of all others; NaN if these differ.
+        If its group has none, that of all others; NaN if these differ.
         """
         line, variable = self.timeline, self.described.get(variable_of(tag) or "")
         group = None if variable is None else variable.group

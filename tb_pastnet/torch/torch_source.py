@@ -188,8 +188,8 @@ class TorchSource(TensorSource):
     def rate_groups(self) -> Mapping[str, Collection[str]]:
         """See `Source`: the groups of all optimizers, by their `name` if they have one.
 
-        What no optimizer trains yet, such as a frozen base, is one more group: it may join later,
-        with a rate of its own.
+        What no optimizer trains yet, such as a frozen base, is one more group: it may join an
+        optimizer later, with another rate.
         """
         self._key = None
         members: dict[int, list[TorchWeight]] = {}
