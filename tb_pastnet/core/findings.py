@@ -256,7 +256,8 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     if first.own.first == since:
         who = _who(group, of, "channel", names)
         return f"{who}: {state} since step {since:,}"
-    which = _where([first.layer.id], [first.run.name], several)
+    begun = [standing for standing in group if standing.own.first == first.own.first]
+    which = "all of them at once" if len(begun) == len(group) else _where_of(begun, several)
     if len(group) == 1:
         some = first.own.first_channels
         which = f"channel {first.own.channel:,}" if some == 1 else counted(some, "channel")
