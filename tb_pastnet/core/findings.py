@@ -357,9 +357,10 @@ def _mask_changes(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     if each:
         members = [(run, layer) for run, layer, _ in each]
         first, last = min(own.first for *_, own in each), max(own.last for *_, own in each)
-        most = max(own.times for *_, own in each)
+        fewest, most = (pick(own.times for *_, own in each) for pick in (min, max))
+        some = "" if fewest == most else "up to "
         text = (
-            f"{_where(*_ids(members), several)}: masks changed {counted(most, 'time')}, "
+            f"{_where(*_ids(members), several)}: masks changed {some}{counted(most, 'time')}, "
             f"{between(first, last)}"
         )
         numbers = {"times": most, "last_step": last}
