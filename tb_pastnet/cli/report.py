@@ -32,7 +32,7 @@ from tb_pastnet.core.finding_kinds import Finding
 from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.reader.index import finite, overhead_of
-from tb_pastnet.reader.log import Log, Run, run_alone, runs_findings
+from tb_pastnet.reader.log import Log, Run, run_alone, runs_findings, states_at_end
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
 from tb_pastnet.reader.series_source import LOCAL
@@ -146,7 +146,7 @@ def _counted(word: str, run: dict[str, Any]) -> tuple[str, int]:
 
 def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     """A run as JSON values."""
-    overview = run.overview(threshold, latest=1)
+    overview, own_steps = states_at_end(run, threshold)
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
     violations = run.violations
@@ -170,7 +170,10 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "bytes_per_record": round(size / len(steps), 1) if len(steps) else None,
         "threshold": threshold,
         "travel": _travelled(run.travel),
-        "layers": [_layer(run, overview, number) for number in range(len(overview.layers))],
+        "layers": [
+            _layer(run, overview, number) | ({"step": int(step)} if len(steps) else {})
+            for number, step in enumerate(own_steps)
+        ],
         **_of_findings(run.findings()),
         "violated_channels": len({(item.layer, item.channel) for item in violations}),
         "violations": [asdict(item) | {"largest": finite(item.largest)} for item in violations],
@@ -196,7 +199,7 @@ def _of_findings(findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _layer(run: Run, overview: Any, number: int) -> dict[str, Any]:
-    """A layer at the last record."""
+    """A layer at the last record at which it shows a state."""
 
     def count(name: str) -> int:
         return int(getattr(overview, name)[-1:, number].sum())
@@ -270,7 +273,7 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
         yield f"sparsity {run['sparsity']:.1%}"
     if run["layers"]:
         yield ""
-        yield from _table(run["layers"], columns)
+        yield from _table(run["layers"], run["last_step"], columns)
     if run["violations"]:
         yield ""
         yield f"{counted(run['violated_channels'], 'channel')} changed while frozen or pruned:"
@@ -284,13 +287,20 @@ def _texts(entries: Sequence[dict[str, Any]], most: int = SHOWN) -> Iterator[str
     yield from (f"  {line}" for line in lines)
 
 
-def _table(layers: Sequence[dict[str, Any]], columns: int) -> list[str]:
-    """The layers at the last record; columns without any entry are left out."""
+def _table(layers: Sequence[dict[str, Any]], last: int | None, columns: int) -> list[str]:
+    """The layers at the last record; columns without any entry are left out.
+
+    If the last record shows no state of some layers, a column has the step of one that does.
+    """
+    is_older = any(layer.get("step", last) != last for layer in layers)
     counts = ("no_data", *STATES, "violated")
     names = ["channels", *(name for name in counts if any(layer[name] for layer in layers))]
     titles = [{"no_data": "no record"}.get(name, name) for name in names]
-    head = ("at the last record", *titles, "sparsity")
-    return table(head, [_row(layer, names) for layer in layers], columns)
+    head = ("at the last record", *titles, "sparsity", *(["at step"] if is_older else []))
+    rows = [
+        [*_row(layer, names), *([f"{layer['step']:,}"] if is_older else [])] for layer in layers
+    ]
+    return table(head, rows, columns)
 
 
 def _row(layer: dict[str, Any], names: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ from tb_pastnet.core.finding_kinds import (
 from tb_pastnet.core.following import CAUSES as FOLLOW_CAUSES
 from tb_pastnet.core.following import FollowRecords, follow_causes
 from tb_pastnet.core.standing import UNKNOWN, in_words, may_move
-from tb_pastnet.core.travel import TRAVELS, Verdict
+from tb_pastnet.core.travel import TRAVELS, Verdict, percent
 from tb_pastnet.core.violation import CAUSES, between
 
 
@@ -256,7 +256,8 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     if first.own.first == since:
         who = _who(group, of, "channel", names)
         return f"{who}: {state} since step {since:,}"
-    which = _where([first.layer.id], [first.run.name], several)
+    begun = [standing for standing in group if standing.own.first == first.own.first]
+    which = "all of them at once" if len(begun) == len(group) else _where_of(begun, several)
     if len(group) == 1:
         some = first.own.first_channels
         which = f"channel {first.own.channel:,}" if some == 1 else counted(some, "channel")
@@ -315,7 +316,7 @@ def _settled(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         most = "at most " if len(group) > 1 else ""
         text = (
             f"{_where(*_ids(members), several)}: {kind} since step {since:,}, {most}"
-            f"{100 * largest.share:.2g} % of the norm in the last {largest.steps:,} steps"
+            f"{percent(largest.share)} of the norm in the last {largest.steps:,} steps"
         )
         numbers = {"steps": largest.steps}
         yield _about_layers("settled", members, None, since, numbers, text, group[0][0].name, kind)
@@ -356,9 +357,10 @@ def _mask_changes(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     if each:
         members = [(run, layer) for run, layer, _ in each]
         first, last = min(own.first for *_, own in each), max(own.last for *_, own in each)
-        most = max(own.times for *_, own in each)
+        fewest, most = (pick(own.times for *_, own in each) for pick in (min, max))
+        some = "" if fewest == most else "up to "
         text = (
-            f"{_where(*_ids(members), several)}: masks changed {counted(most, 'time')}, "
+            f"{_where(*_ids(members), several)}: masks changed {some}{counted(most, 'time')}, "
             f"{between(first, last)}"
         )
         numbers = {"times": most, "last_step": last}

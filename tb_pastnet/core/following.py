@@ -78,8 +78,9 @@ def _cause(pair: FollowRecords) -> str | None:
     if not apart.any():
         gaps = [*(pair.steps - pair.past_steps).tolist()]
         return ALL if np.gcd.reduce(gaps) == 1 and (pair.moved > 0).any() else begun
-    if not goes.any():
-        return NEVER
+    if not goes.any() or pair.statistic:
+        # Its own inputs move a statistic, too: like inputs bring it near its source.
+        return begun if goes.any() else NEVER
     if goes.sum() >= FEWEST and (share[goes] < 0).all():
         return AWAY
     if single.any() and (share[single] >= _ALL).all() and apart[single].all() and not pair.rounded:

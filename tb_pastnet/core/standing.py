@@ -19,7 +19,8 @@ UNKNOWN = "unknown"
 
 CAUSES: Mapping[str, StandingCause] = {
     "no_optimizer": StandingCause(
-        "no optimizer that makes steps has them. Add them to the optimizer's parameters"
+        "no optimizer that makes steps has them. Add them to the optimizer's parameters, or freeze "
+        "them if that is meant"
     ),
     "group_rate": StandingCause(
         "the learning rate of their group is 0. Set it, or freeze them if that is meant"

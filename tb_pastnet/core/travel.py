@@ -25,8 +25,8 @@ NOWHERE = 0.25
 random walk 0.5, a drift in one direction 1."""
 
 ARRIVED = 1e-3
-"""The way of the last tenth of the steps, as a share of the largest distance from the start, up to
-which a layer has arrived."""
+"""The way of the last tenth of the steps, as a share of the largest distance from the start, and of
+the norm, up to which a layer has arrived."""
 
 _LOWEST_RATE = 0.1
 _CLOSE = 1.25
@@ -143,7 +143,8 @@ def verdict(steps: Integers, sketches: Floats, ending: Ending) -> Verdict | None
     ago = int(np.argmin(np.abs(steps - (steps[-1] - tenth))))
     way = float(np.linalg.norm(sketches[-1] - sketches[ago]))
     farthest = float(np.linalg.norm(sketches - sketches[0], axis=1).max())
-    if way <= ARRIVED * farthest:
+    # A start far away, such as of a codebook whose first values are huge, makes any way look short.
+    if way <= ARRIVED * min(farthest, ending.norm):
         kind = AT_GOAL
     elif exponent <= NOWHERE:
         kind = IN_PLACE
@@ -154,9 +155,15 @@ def verdict(steps: Integers, sketches: Floats, ending: Ending) -> Verdict | None
     return Verdict(kind, since, span, way, ending.norm, exponent, words)
 
 
+def percent(share: float) -> str:
+    """A share in words, of two digits or all before the point: "0.27 %", "140 %"."""
+    value = 100 * share
+    return f"{value:,.0f} %" if value >= 99.5 else f"{value:.2g} %"
+
+
 def _words(kind: str, since: int, span: int, way: float, norm: float) -> str:
     how = "" if kind == TRAVELS else f" since step {since:,}"
-    of = f"{100 * way / norm:.2g} % of its norm" if norm > 0 else f"{way:.2g}"
+    of = f"{percent(way / norm)} of its norm" if norm > 0 else f"{way:.2g}"
     return f"{kind}{how}: {of} in the last {span:,} steps"
 
 

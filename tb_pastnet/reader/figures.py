@@ -383,23 +383,42 @@ class Figures:
         )
         return times, rates.astype(np.float32)
 
+    def at_end(self) -> tuple[Figures, Integers]:
+        """These figures at the last record, with each layer's newest states, and their steps."""
+        end = self.among(slice(-1, None))
+        if not len(self.steps):
+            return end, np.zeros(len(self.run.layers), np.int64)
+        shown = self._newest(self._shows_states())[:, -1:]
+        layers = np.arange(len(shown))[:, None]
+        return replace(end, states=self.states.at((layers, shown))), self.steps[shown[:, 0]]
+
+    def _shows_states(self) -> npt.NDArray[np.bool_]:
+        """Whether each layer shows a state: not where it lacks the record, or all past values."""
+        unknown = self.states.counts[..., channel_states.NO_DATA]
+        shows: npt.NDArray[np.bool_] = unknown < np.array(self.channels, np.int64)[:, None]
+        return shows
+
+    def _newest(self, flags: npt.NDArray[np.bool_]) -> Integers:
+        """The newest record with the flag, of each layer up to each record; that itself if none."""
+        records = np.arange(len(self.steps))
+        newest = np.maximum.accumulate(np.where(flags, records, -1), axis=1)
+        return np.where(newest >= 0, newest, records)
+
     def block(self, step: int | None, count: int) -> Sections:
         """The block of records around the one in force at a step, for the route `records`.
 
         Blocks have `count` records. None stands for the last step; a step before all records is in
-        the first block. For a layer that lacks a record, the newest earlier one is used, with its
-        age.
+        the first block. For a layer whose record is missing, or shows no state, the newest earlier
+        one that shows one is used, with its age. Pruned weights need no past values: they are
+        those of the newest record.
         """
         begun = len(self.steps) if step is None else np.searchsorted(self.steps, step, side="right")
         record = max(int(begun) - 1, 0)
         first = record // count * count
         part = slice(first, first + count)
-        records = np.arange(len(self.steps))
-        newest = np.maximum.accumulate(np.where(self.summary.rows >= 0, records, -1), axis=1)
-        # Before a layer's first record, the figures of the step itself show that there is none.
-        shown = np.where(newest >= 0, newest, records)[:, part]
-        in_force = np.arange(len(shown))[:, None], shown
-        states = self.states.at(in_force)
+        shown = self._newest(self._shows_states())[:, part]
+        layers = np.arange(len(shown))[:, None]
+        states = self.states.at((layers, shown))
         times, rates = self.axis()
         sections: dict[str, npt.NDArray[Any]] = {
             "steps": self.steps[part].astype(np.float64),
@@ -409,7 +428,7 @@ class Figures:
             "counts": smallest(states.counts),
             "violated": smallest(states.violated),
             "mean_delta": states.mean_delta,
-            "pruned": smallest(self.pruned[in_force]),
+            "pruned": smallest(self.pruned[layers, self._newest(self.summary.rows >= 0)[:, part]]),
         }
         return self.header(), sections, self.notes
 

@@ -105,14 +105,20 @@ class LineageHead:
     def rates_of(self, tag: str) -> Floats:
         """The learning rates of a variable at the steps of the timeline, by the tag of its series.
 
-        NaN if it has no rate of its own while others do.
+        If its group has none, that of all others; NaN if these differ.
         """
         line, variable = self.timeline, self.described.get(variable_of(tag) or "")
         group = None if variable is None else variable.group
         if group is None or group >= len(line.group_rates):
             return line.learning_rates
         rates: Floats = line.group_rates[group]
-        return rates
+        return np.where(np.isnan(rates), line.learning_rates, rates)
+
+    @property
+    def rates_by_group(self) -> Mapping[str, Floats]:
+        """The learning rates of each group at the steps of the timeline, by its name."""
+        names = self.description.groups if self.description else ()
+        return dict(zip(names, self.timeline.group_rates, strict=False))
 
     @property
     def start(self) -> int | None:

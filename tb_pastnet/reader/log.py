@@ -156,7 +156,10 @@ class Run:
 
     @property
     def learning_rates(self) -> Floats:
-        """float64 (records,), of the optimizer, NaN where unknown."""
+        """float64 (records,), of the optimizer, NaN where unknown.
+
+        If groups of weights have different ones, the highest; a layer has its own.
+        """
         return self._reader.run.axis.learning_rates.copy()
 
     @property
@@ -280,7 +283,7 @@ class Run:
         return f"Run({self.name!r}, {counted(len(steps), 'record')}{span}, {layers})"
 
     def _repr_html_(self) -> str:
-        return run_html(self)
+        return run_html(self, lambda: states_at_end(self))
 
 
 def runs_alone(
@@ -300,6 +303,12 @@ def runs_alone(
 def runs_findings(runs: Iterable[Run]) -> list[Finding]:
     """The findings of some runs together."""
     return each_alone([run._reader for run in runs], findings_of)
+
+
+def states_at_end(run: Run, threshold: float = THRESHOLD) -> tuple[Overview, Integers]:
+    """An overview of the last record, with each layer's newest states, and the steps of these."""
+    figures, steps = figures_of(run._reader, threshold).at_end()
+    return Overview(figures), steps
 
 
 def run_outcomes(

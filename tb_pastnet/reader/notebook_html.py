@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from tb_pastnet.reader.runs import SINK
 
 if TYPE_CHECKING:
     from tb_pastnet.reader.log import Run
+    from tb_pastnet.reader.overview import Overview
     from tb_pastnet.reader.records import Records
 
 MOST_CELLS = 4 << 20
@@ -34,18 +35,22 @@ def log_html(logdir: str, runs: Sequence[Run], warnings: Sequence[str]) -> str:
     return html_table(f"{logdir}: {counted(len(rows), 'run')}", head, rows, warnings)
 
 
-def run_html(run: Run) -> str:
-    """A row for each layer, with its states at the last record unless that takes long to read."""
+def run_html(run: Run, at_end: Callable[[], tuple[Overview, Integers]]) -> str:
+    """A row for each layer, with its newest states unless that takes long: `at_end` reads them."""
     head, layers = ["layer", "type", "channels", "drawn by"], list(run.layers.values())
     rows: list[tuple[object, ...]] = [
         (layer.id, layer.type, layer.channels, layer.variable) for layer in layers
     ]
     steps = run.steps
     if len(steps) and _channels(run) * len(steps) <= MOST_CELLS:
-        last = run.overview(latest=1)
+        last, own_steps = at_end()
         head.append(f"states at step {last.steps[-1]:,}")
         counts = np.stack([getattr(last, name)[-1] for name in NAMES[1:]], axis=1)
-        rows = [(*row, _states(own.tolist())) for row, own in zip(rows, counts, strict=True)]
+        ages = ["" if step == last.steps[-1] else f" at step {step:,}" for step in own_steps]
+        states = [
+            Markup(_states(own.tolist()) + age) for own, age in zip(counts, ages, strict=True)
+        ]
+        rows = [(*row, own) for row, own in zip(rows, states, strict=True)]
     title = f"Run {run.name}: {len(steps):,} records, steps {_span(steps)}, {_end(run)}"
     return html_table(title, head, rows, list(run.notes))
 

@@ -78,8 +78,11 @@ def _changes(reader: RunReader) -> RunChanges:
         steps = sorted({event.step for event in events if event.step > first})
         if steps:
             masks[layer.id] = MaskSteps(len(steps), steps[0], steps[-1])
-    jumps = rate_jumps(run.axis.steps, run.axis.learning_rates)
-    return RunChanges(jumps, masks, resumptions(run))
+    # Groups of weights that share a schedule jump together: once.
+    jumps = {
+        jump for rates in run.axis.separate_rates for jump in rate_jumps(run.axis.steps, rates)
+    }
+    return RunChanges(sorted(jumps), masks, resumptions(run))
 
 
 def resumptions(run: CatalogRun) -> list[Resumption]:

@@ -40,10 +40,12 @@ class TimeAxis:
 
     steps: Integers  # (records,), increasing
     wall_times: Floats  # (records,), seconds since 1970, NaN where unknown
-    learning_rates: Floats  # (records,), NaN where unknown
+    learning_rates: Floats  # (records,), the highest if there are several, NaN where unknown
+    # (series, records), those that all weights share, then those of each group by itself
+    separate_rates: Floats
 
 
-NO_AXIS = TimeAxis(NO_INTEGERS, NO_FLOATS, NO_FLOATS)
+NO_AXIS = TimeAxis(NO_INTEGERS, NO_FLOATS, NO_FLOATS, NO_FLOATS[None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,8 +216,22 @@ def _axis(lineages: Sequence[LineageHead]) -> tuple[TimeAxis, Account]:
         return np.concatenate([own[keep] for own, keep in zip(columns, stand, strict=True)])
 
     order = np.argsort(standing("steps"), kind="stable")
-    names = ("steps", "wall_times", "learning_rates")
-    return TimeAxis(*(standing(name)[order] for name in names)), account
+    steps, times, shared = (
+        standing(name)[order] for name in ("steps", "wall_times", "learning_rates")
+    )
+    names = dict.fromkeys(name for head in lineages for name in head.rates_by_group)
+    groups = [
+        np.concatenate([
+            head.rates_by_group.get(name, np.full(len(keep), np.nan))[keep]
+            for head, keep in zip(lineages, stand, strict=True)
+        ])[order]
+        for name in names
+    ]  # fmt: skip
+    separate: Floats = np.stack([shared, *groups])
+    # A place in the network has one rate; for all of it, the highest one says most.
+    highest = np.fmax.reduce(separate, axis=0)
+    rates = np.where(np.isnan(shared), highest, shared)
+    return TimeAxis(steps, times, rates, separate), account
 
 
 def variable_facts(variable: VariableEntry) -> dict[str, Any]:

@@ -27,12 +27,13 @@ from tb_pastnet.reader.cells import CellBudget, share_of, surplus
 from tb_pastnet.reader.follow_series import FollowSeries, join_follows
 from tb_pastnet.reader.function_series import FunctionSeries, make_function
 from tb_pastnet.reader.isolation import reading
+from tb_pastnet.reader.joined_blocks import MOST_CELLS
 from tb_pastnet.reader.layer_events import recorded_events
 from tb_pastnet.reader.mask_changes import ALL_THROUGH
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series import MOST_CELLS, WIDE, RecordSeries, make_series
+from tb_pastnet.reader.series import WIDE, RecordSeries, make_series
 from tb_pastnet.reader.series_source import (
     ALL,
     Reading,

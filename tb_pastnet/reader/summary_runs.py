@@ -80,7 +80,9 @@ def date(run: CatalogRun, reading: Reading) -> CatalogRun:
     """Gives a run the time axis of its thinnest variable."""
     variable = run.variables[thinnest(run)]
     series = make_series(run.parts[variable.id], reading[0], variable.channels, withheld=reading[1])
-    axis = TimeAxis(series.steps, series.wall_times, series.learning_rates)
+    axis = TimeAxis(
+        series.steps, series.wall_times, series.learning_rates, series.learning_rates[None]
+    )
     # Not its notes: they are counted where the variable is read.
     return replace(run, axis=axis, account=series.account)
 

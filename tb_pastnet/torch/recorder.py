@@ -15,7 +15,7 @@ from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.audit.freeze_audit import Audit
-from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.failures import LOGGER, Failures, noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.declared_masks import declare, declared_table
@@ -50,6 +50,10 @@ Declared = Mapping[Any, Any]
 _ANY_COUNTS = (
     "Counted each step of any of several optimizers as one of the training: name the one that "
     "counts, as in watch(model, logdir, optimizer)"
+)
+_NO_STEP = (
+    "No record in %s: no optimizer that counts made a step while the module was watched. If your "
+    "loop updates its weights by itself, make a pastnet.torch.Recorder and call record in the loop"
 )
 
 
@@ -191,6 +195,7 @@ class Recorder(Recording):
         tracker = MaskTracker(recorded.weights, masked.table, audited, lambda: start, failures)
         super().__init__(logdir, source, schedule, tracker, failures, options)
         source.release()
+        self._watches = False  # whether it records by itself
         self._steps.timer = schedule.timer
         self._steps.listen(before=self._see_before)
         self._between = BetweenCalls(recorded.weights, self._steps)
@@ -336,6 +341,8 @@ class Recorder(Recording):
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
         """
         self._steps.close()
+        if self._watches and self.last_step is None and not self._idle:
+            LOGGER.warning(_NO_STEP, self._lineage.run.run)
         super().close(timeout)
         if self._spread is not None:
             self._spread.leave()
@@ -355,6 +362,8 @@ class Recorder(Recording):
             counted: these; () are all that have a weight of the module.
         """
         own, steps, named = weakref.ref(self), weakref.WeakSet(counted), bool(counted)
+        is_one = len(counted) == 1
+        self._watches = True
         earlier: weakref.WeakSet[Any] = weakref.WeakSet()
         latest: list[int] = []
 
@@ -365,7 +374,7 @@ class Recorder(Recording):
             if stepped in steps or (not named and recorder._steps.trained_by(stepped)):
                 recorder.record()
                 # One that takes over from another is no reason to name one.
-                if not named and latest != [id(stepped)]:
+                if not is_one and latest != [id(stepped)]:
                     if stepped in earlier:
                         recorder._failures.add(_ANY_COUNTS)
                     earlier.add(stepped)

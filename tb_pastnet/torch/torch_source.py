@@ -22,6 +22,7 @@ from tb_pastnet.torch.optimizer_steps import Group, OptimizerSteps, Steps
 from tb_pastnet.torch.still_causes import StillCauses
 
 UNKNOWN = float("nan")
+_LATER = "no optimizer"
 
 _data_address: Any = getattr(torch._C, "_data_address", None)
 """The address of a storage: `data_ptr` would copy a tensor that shares memory until written."""
@@ -168,12 +169,12 @@ class TorchSource(TensorSource):
         self._weights = network.weights
         self._homes = Homes(self._weights)
         self._steps = steps
-        # The weights of each group, one of which gives the rate.
+        # The weights of each group, which give its rate.
         self._groups: list[list[TorchWeight]] = []
         # What is kept of optimizers as long as they and the weights are the same.
         self._key: Any = None
         self._trained: list[_Rated] = []
-        self._of_groups: list[_Rated | None] = []
+        self._of_groups: list[list[_Rated]] = []
 
     def trainable(self) -> list[bool]:
         """See `Source`."""
@@ -182,11 +183,14 @@ class TorchSource(TensorSource):
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, if it is the same."""
         self._look_up()
-        rates = {self._steps.latest_rate(*each) for each in self._trained}
-        return rates.pop() if len(rates) == 1 else UNKNOWN
+        return self._rate_of(self._trained)
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:
-        """See `Source`: the groups of all optimizers, by their `name` if they have one."""
+        """See `Source`: the groups of all optimizers, by their `name` if they have one.
+
+        What no optimizer trains yet, such as a frozen base, is one more group: it may join an
+        optimizer later, with another rate.
+        """
         self._key = None
         members: dict[int, list[TorchWeight]] = {}
         names: dict[int, str] = {}
@@ -198,6 +202,13 @@ class TorchSource(TensorSource):
                 name = str(group.get("name", numbered))
                 names.setdefault(id(group), numbered if name in names.values() else name)
                 members.setdefault(id(group), []).append(weight)
+        later = [
+            weight
+            for weight in self._weights
+            if weight.name not in trained and isinstance(weight.entry.stored, torch.nn.Parameter)
+        ]
+        if members and later:
+            names[0], members[0] = _LATER, later
         self._groups = list(members.values()) if len(members) > 1 else []
         return {
             names[key]: [weight.name for weight in members[key]] for key in members if self._groups
@@ -208,8 +219,12 @@ class TorchSource(TensorSource):
         if not self._groups:
             return ()
         self._look_up()
-        rate = self._steps.latest_rate
-        return [UNKNOWN if each is None else rate(*each) for each in self._of_groups]
+        return [self._rate_of(rated) for rated in self._of_groups]
+
+    def _rate_of(self, rated: Sequence[_Rated]) -> float:
+        """The learning rate that some groups of optimizers share, or else UNKNOWN."""
+        rates = {self._steps.latest_rate(*each) for each in rated}
+        return rates.pop() if len(rates) == 1 else UNKNOWN
 
     def why_still(
         self, still: Sequence[int], slow: Sequence[int], skip: int = 0
@@ -232,9 +247,14 @@ class TorchSource(TensorSource):
         for name, (optimizer, group, steps) in self._steps.all(self._weights).items():
             number = [id(each) for each in optimizer.param_groups].index(id(group))
             members[name] = group, steps, number
-        self._trained = list({id(each[0]): each for each in members.values()}.values())
-        self._of_groups = [members.get(weights[0].name) for weights in self._groups]
+        self._trained = _each_once(members.values())
+        own = ([members.get(each.name) for each in weights] for weights in self._groups)
+        self._of_groups = [_each_once(filter(None, rated)) for rated in own]
         self._key = key
+
+
+def _each_once(rated: Iterable[_Rated]) -> list[_Rated]:
+    return list({id(each[0]): each for each in rated}.values())
 
 
 def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

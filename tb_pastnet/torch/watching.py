@@ -54,8 +54,8 @@ def watch(  # noqa: D417 - options are described once
             the callback is added to it, and `optimizer` and `initial_step` are the trainer's.
         logdir: the run's directory. None: that of the trainer; for a module a new one in `runs`,
             by time and host, as TensorBoard's SummaryWriter names it.
-        optimizer: the one whose steps count, or a list. None: each step of any that has a parameter
-            of the module.
+        optimizer: the one whose steps count, or a list, each step of which counts. None: each step
+            of any that has a parameter of the module.
         every: like all other options, as for `pastnet.torch.Recorder`.
 
     Returns:

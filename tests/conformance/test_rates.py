@@ -44,6 +44,8 @@ def test_a_weight_has_the_rate_of_its_group(begin: Any, several: bool) -> None:
         room.update()
         room.record(step)
     run = room.run()
+    highest = [max(falling(2 * step), rising(2 * step)) for step in range(1, 5)]
+    np.testing.assert_allclose(run.learning_rates, highest, rtol=1e-6)
     for layer, rate in {"d7": falling, "d9": rising}.items():
         for name in run.layers[layer].variables:
             rates = run.variables[name].learning_rates

@@ -22,15 +22,19 @@ class Process:
 
     def __init__(
         self, *, drift: float = 0, pull: float = 0, noise: float = 0, rate: Rate = lambda _: 1.0,
-        seed: int = 0,
+        seed: int = 0, away: float = 1,
     ) -> None:  # fmt: skip
         self.rng = np.random.default_rng(seed)
         self.start = self.rng.normal(size=SIZE)
         self.weights = self.start.astype("f4")
         self.goal, self.along = self.start + self.rng.normal(size=SIZE), self.rng.normal(size=SIZE)
+        self.back = self.weights.copy()
+        self.weights *= np.float32(away)
         self.drift, self.pull, self.noise, self.rate = drift, pull, noise, rate
 
     def step(self, part: float) -> None:
+        if self.back is not None and part > 0.01:
+            self.weights, self.back = self.back, None
         push = self.drift * self.along + self.pull * (self.goal - self.weights)
         push += self.noise * self.rng.normal(size=SIZE)
         self.weights = (self.weights + self.rate(part) * push).astype("f4")
@@ -69,6 +73,7 @@ EXPECTED: dict[str, tuple[Callable[[], Process], str | None]] = {
     ),
     "an exact goal": (lambda: Process(pull=0.01), "arrived"),
     "half of the way": (lambda: Process(pull=1e-3), "travels"),
+    "a jump from far away, then a drift": (lambda: Process(drift=1e-3, away=1e6), "travels"),
     "nothing": (Process, None),
 }
 

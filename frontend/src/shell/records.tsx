@@ -116,7 +116,8 @@ const Summary = ({ title, sub }: { title: string; sub: string }) => (
 );
 
 export function Records() {
-  const list = listedRuns.value;
+  // Those in the pictures are in sight.
+  const list = [...listedRuns.value].sort((a, b) => +b.shown - +a.shown);
   if (list.length === 0) return null;
   const sum = (part: keyof Account) => list.reduce((total, run) => total + run.account[part], 0);
   const lost = LOST.some((part) => sum(part) > 0);

@@ -17,6 +17,7 @@ from tb_pastnet.core.finding_kinds import (
     Violated,
 )
 from tb_pastnet.core.findings import findings
+from tb_pastnet.core.run_changes import MaskSteps, RunChanges
 
 CHANNELS = 4
 
@@ -88,6 +89,24 @@ def test_layers_and_runs_are_one_sentence() -> None:
     )
     assert (found.runs, found.layers, found.layer) == (("r2", "r1"), ("dense",), "dense")
     assert found.shown_run == "r1"  # where it was first
+
+
+def test_of_several_layers_the_most_changes_of_masks_are_the_most() -> None:
+    a, b = MaskSteps(3, 10, 40), MaskSteps(1, 20, 20)
+    for masks, times in (({"a": a, "b": b}, "up to 3 times"), ({"a": a, "b": a}, "3 times")):
+        changed = run(layer("a"), layer("b"))._replace(changes=RunChanges(masks=masks))
+        assert f"a and b: masks changed {times}, from step 10 to 40" in texts(changed)
+
+
+def test_of_several_that_begin_at_one_record_none_is_named_as_the_first() -> None:
+    begin = {"a": [0, 1, 4], "b": [0, 2, 4], "c": [0, 0, 4]}
+    both, *_ = findings([run(*(layer(name, nonfinite=begin[name]) for name in "ab"))])
+    assert both.text == (
+        "a and b: first NaN or infinite at step 20 (all of them at once); "
+        "all 8 channels since step 30"
+    )
+    some, *_ = findings([run(*(layer(name, nonfinite=begin[name]) for name in "abc"))])
+    assert "first NaN or infinite at step 20 (a and b)" in some.text
 
 
 def test_violations_are_told_by_cause_and_a_channel_counts_once() -> None:
@@ -185,7 +204,7 @@ def test_harm_comes_before_changes_and_facts() -> None:
         (
             "no_optimizer", True, False, "stalled",
             ("a: stalled, unchanged at all 4 records. Cause: no optimizer that makes steps has them. "
-            "Add them to the optimizer's parameters"),
+            "Add them to the optimizer's parameters, or freeze them if that is meant"),
         ),
         (
             "weight_decay", True, False, "stalled",

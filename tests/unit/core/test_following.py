@@ -121,6 +121,16 @@ def test_weights_that_are_left_out_are_told_from_those_that_follow() -> None:
     assert follow_causes([still, left]) == ["never_moved", "never_moved"]
 
 
+def test_statistics_that_their_own_inputs_bring_near_their_source_are_not_mentioned() -> None:
+    rng = np.random.default_rng(2)
+
+    def of_like_inputs(t: np.ndarray, s: np.ndarray, step: int) -> np.ndarray:
+        return s + rng.normal(size=s.shape).astype("f4") * np.float32(1e-3)
+
+    assert follow_causes([followed(of_like_inputs, statistic=True)]) == [None]
+    assert follow_causes([followed(hard(1), statistic=True)]) == ["covers_all"]
+
+
 @pytest.mark.parametrize("records", [1, 5])
 def test_other_values_at_the_start_are_told(records: int) -> None:
     pair = followed(soft(0.01), 1, records, equal=False)

@@ -10,7 +10,7 @@ from tensorboard import errors
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core import statistics as s
-from tb_pastnet.core.quantize import ZERO
+from tb_pastnet.core.quantize import NAN, ZERO
 from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.figures import (
@@ -73,14 +73,20 @@ class Written:
         store = Store(self.provider)
         return figures_of(store.reader(CALLER, store.catalog(CALLER).runs["a"]), threshold)
 
+    def shown(self, layer: str) -> list[int]:
+        """The steps of a layer's records that have past values, or NaN or infinity."""
+        has_state = self.codes[layer][s.PAST_NORM] != NAN
+        has_state |= self.codes[layer][s.NONFINITE] != ZERO
+        return np.array(self.steps[layer])[has_state.any(axis=1)].tolist()
+
     def at(self, layer: str, step: int, threshold: float) -> tuple[dict[str, object], int]:
         """What is known of a layer at its newest record at or before a step, and its age."""
-        past = [one for one in self.steps[layer] if one <= step]
+        past = [one for one in self.shown(layer) if one <= step]
         if not past:
             counts = [LAYERS[layer], *[0] * (len(channel_states.NAMES) - 1)]
             none = {"counts": counts, "violated": 0, "mean_delta": np.nan}
             return none, 0
-        record = len(past) - 1
+        record = self.steps[layer].index(past[-1])
         return known(self.codes[layer], self.steps[layer], threshold)[record], step - past[-1]
 
 
@@ -96,6 +102,8 @@ def written(request: pytest.FixtureRequest) -> Written:
     files.prune(kernels["block/wide"], slice(9, None), slice(1, 4))
     files.poison(kernels["block/wide"], slice(3, 6), slice(5, 6))
     kernels["late"][s.DELTA_NORM, 5:15, 0] = ZERO
+    for at in (8, 9, RECORDS - 1):  # without past values
+        kernels["late"][s.OF_PAST, at] = NAN
     writer.records(STEPS, {f"{layer}/kernel": codes for layer, codes in kernels.items()})
     for layer, lost in (("narrow", []), ("block/wide", [0, 1]), ("late", list(range(7)))):
         missing = set(lost) | set(rng.choice(np.arange(2, RECORDS), 5, replace=False).tolist())
@@ -137,7 +145,7 @@ def test_its_own_rows_have_no_data_where_a_layer_lacks_the_record(written: Writt
     marks = figures.states.violated
     rows = zip(figures.states.counts, figures.states.mean_delta, marks, LAYERS.items(), strict=True)
     for counts, mean_delta, marked, (layer, width) in rows:
-        own = np.isin(STEPS, written.steps[layer])
+        own = np.isin(STEPS, written.shown(layer))
         assert (counts[:, channel_states.NO_DATA] == np.where(own, 0, width)).all()
         assert (counts.sum(axis=1) == width).all()
         assert np.isnan(mean_delta[~own]).all()

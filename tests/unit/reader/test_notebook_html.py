@@ -28,11 +28,14 @@ def test_a_run_shows_the_states_of_its_last_record(name: str) -> None:
         if not len(run.steps):
             assert "states" not in shown
             continue
-        last = run.overview(latest=1)
+        overview = run.overview()
         for row, layer in enumerate(run.layers.values()):
-            counts = {state: getattr(last, state)[-1, row] for state in NAMES[1:]}
-            words = ", ".join(f"{n} {state}" for state, n in counts.items() if n) or "no record"
-            assert words in texts(shown)
+            counts = np.stack([getattr(overview, state)[:, row] for state in NAMES[1:]], axis=1)
+            at = max(np.flatnonzero(counts.any(axis=1)), default=-1)
+            named = zip(counts[at].tolist(), NAMES[1:], strict=True)
+            words = ", ".join(f"{n} {state}" for n, state in named if n) or "no record"
+            step = overview.steps[at]
+            assert words + ("" if step == run.steps[-1] else f" at step {step}") in texts(shown)
             assert layer.id in texts(shown)
             assert layer.id in layer._repr_html_()
 

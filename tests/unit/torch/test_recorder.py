@@ -407,3 +407,25 @@ def test_a_sparse_gradient_is_one(tmp_path):
             r.record(step)
     (run,) = pastnet.read(tmp_path).runs.values()
     assert {violation.cause for violation in run.violations} == {"gradient"}
+
+
+def test_what_is_unfrozen_into_a_new_group_has_the_rate_of_that_group(tmp_path):
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    base, head = module[:2].requires_grad_(False), module[2]
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.5)
+    with pastnet.torch.Recorder(tmp_path, module, optimizer, every=1) as recorder:
+        for step in range(1, 13):
+            if step == 5:
+                optimizer.param_groups[0]["lr"] = 0.25
+                base.requires_grad_(True)
+                optimizer.add_param_group({"params": list(base.parameters()), "lr": 0.125})
+            optimizer.zero_grad()
+            module(torch.randn(8, 3)).square().mean().backward()
+            optimizer.step()
+            recorder.record(step)
+    run = pastnet.read(tmp_path)["."]
+    assert run.layers["2"].learning_rates.tolist() == [0.5] * 4 + [0.25] * 8
+    assert run.layers["0"].learning_rates.tolist() == [0.5] * 4 + [0.125] * 8
+    assert run.learning_rates.tolist() == [0.5] * 4 + [0.25] * 8
+    [jump] = [finding for finding in run.findings() if finding.kind == "learning_rate"]
+    assert (jump.first_step, "from 0.5 to 0.25" in jump.text) == (5, True)

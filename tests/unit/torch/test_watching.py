@@ -44,17 +44,31 @@ def test_each_step_of_the_optimizer_is_one_of_the_training(tmp_path):
     assert recorder.last_step == 6
 
 
-@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("named", [[1], [0, 1], []], ids=["one", "both", "none"])
 def test_of_several_optimizers_the_named_one_counts_or_each(tmp_path, named):
     model = torch.nn.Sequential(*parts())
     both = [torch.optim.SGD(part.parameters(), 0.01) for part in model]
-    recorder = pastnet.watch(model, tmp_path, both[1] if named else None, every=1)
+    recorder = pastnet.watch(model, tmp_path, [both[number] for number in named], every=1)
     for _ in range(3):
         step(model, *both)
     recorder.close()
     (run,) = pastnet.read(tmp_path).runs.values()
-    assert recorder.last_step == (3 if named else 6)
-    assert len(run.notes) == (0 if named else 1)
+    assert recorder.last_step == (3 if len(named) == 1 else 6)
+    assert len(run.notes) == (0 if len(named) == 1 else 1)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_training_without_a_step_of_an_optimizer_says_so(tmp_path, caplog, steps):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    recorder = pastnet.watch(model, tmp_path / "run", every=1)
+    for _ in range(steps):
+        step(model, optimizer)
+    model.weight.data.mul_(0.9)  # as in a loop that updates by itself
+    recorder.close()
+    recorder.close()
+    told = [record for record in caplog.records if str(tmp_path / "run") in record.getMessage()]
+    assert len(told) == 1 - steps
 
 
 def test_the_end_of_the_program_closes_the_log(tmp_path):
