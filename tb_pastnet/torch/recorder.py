@@ -174,20 +174,13 @@ class Recorder(Recording):
         self._spread: SpreadMeasures | None = None
         self._flags: ModuleAudit | None = None
         source: TorchSource
-        audit = options.audit
         audited: Audit | None = None
         if spread:
             check_alike(budget, on_violation, trainable, kept)
-            own = Schedule(every, past, initial_step, measures_all=True)
-            held = AuditedMasks(recorded.weights, declared).now
-            measures = measures_of(model, recorded, self._steps, own, failures, held, audit=audit)
-            self._spread = measures
-            audited = None if measures.audited is None else measures.audited.audit
-            source = SpreadSource(recorded, self._steps, measures)
-            start = measures.agree(every, past, initial_step, audit)
+            source, audited, start = self._on_ranks(model, recorded, options, failures)
         else:
             self._declare(trainable, kept)
-            source, audited = self._on_this_rank(recorded, schedule, audit, failures)
+            source, audited = self._on_this_rank(recorded, schedule, options.audit, failures)
             start = recorded.origin(source.looks) if source.writes else ""
         self._note_untrained(recorded.weights, failures)
         start = origin_of(model, masks, recorded.weights) or start
@@ -204,6 +197,23 @@ class Recorder(Recording):
             self._between.add(self._spread.schedule, self._spread.take)
         if source.writes or self._spread is not None:
             self._steps.expect(schedule.overdue, self._see_overdue)
+
+    def _on_ranks(
+        self,
+        model: torch.nn.Module,
+        recorded: Network[TorchWeight],
+        options: Options,
+        failures: Failures,
+    ) -> tuple[TorchSource, Audit | None, str]:
+        """The source, the audit, and the origin of weights of which each rank has a part."""
+        given, audit = (options.every, options.past, options.initial_step), options.audit
+        own = Schedule(*given, measures_all=True)
+        held = AuditedMasks(recorded.weights, self._declared).now
+        measures = measures_of(model, recorded, self._steps, own, failures, held, audit=audit)
+        self._spread = measures
+        audited = None if measures.audited is None else measures.audited.audit
+        source = SpreadSource(recorded, self._steps, measures)
+        return source, audited, measures.agree(*given, audit)
 
     def _on_this_rank(
         self,
