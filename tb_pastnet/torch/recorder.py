@@ -139,6 +139,8 @@ class Recorder(Recording):
         True
     """
 
+    _spread: SpreadMeasures | None = None
+
     def __init__(
         self,
         logdir: str | os.PathLike[str],
@@ -171,7 +173,6 @@ class Recorder(Recording):
         self._steps = OptimizerSteps(recorded.everything, optimizers_in(optimizer), failures)
         self._declared = declared = declared_table(recorded.weights)
         self._names = names_of(recorded.everything)
-        self._spread: SpreadMeasures | None = None
         self._flags: ModuleAudit | None = None
         source: TorchSource
         audited: Audit | None = None
