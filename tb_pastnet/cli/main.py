@@ -162,7 +162,8 @@ def _add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="verify that weights stayed frozen, trained, or are pruned",
         description="Verifies what should have happened in each run: what --frozen, --trains and "
         "--sparsity say, or without them what was declared with expect=. PATTERN is a name in the "
-        "log, the end of one, a layer, or a glob such as 'base.*'; each option may be repeated.",
+        "log, the end of one, a layer, or a glob such as 'base.*'; not:PATTERN means all others. "
+        "Each option may be repeated.",
         epilog="Exit codes: 0 all of it holds in all runs, 1 something doesn't, 2 no answer: "
         "nothing was compared, a pattern matches nothing, or a run continues or can't be read.",
     )

@@ -8,8 +8,13 @@ from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import UnknownName
 
 
+_NOT = "not:"
+
+
 class LogNames:
     """Finds weights by patterns of their names in a log, as `variables=` does; "." is like "/".
+
+    "not:" before a pattern means all that it doesn't match.
 
     Args:
         names: of each weight its other names, by the one that it has in the log.
@@ -18,6 +23,8 @@ class LogNames:
         >>> names = LogNames({"base/0/kernel": (), "embed/kernel": ("head/kernel",)})
         >>> names.all("base.*"), names.all("head.kernel")
         (['base/0/kernel'], ['embed/kernel'])
+        >>> names.all("not:base.*")
+        ['embed/kernel']
     """
 
     def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
@@ -31,12 +38,24 @@ class LogNames:
 
     def all(self, pattern: str) -> list[str]:
         """The names that a pattern means; raises UnknownName if there are none."""
+        if pattern.startswith(_NOT):
+            return self._others(pattern)
         alike = _alike(pattern)
         try:
             matching = self._names.all(alike)
         except UnknownName as error:
             raise UnknownName(str(error).replace(repr(alike), repr(pattern))) from None
         return [name for each in matching for name in self._own[each]]
+
+    def _others(self, pattern: str) -> list[str]:
+        without = set(self.all(pattern.removeprefix(_NOT)))
+        others = [name for own in self._own.values() for name in own if name not in without]
+        if not others:
+            raise UnknownName(
+                f"Could not find weights by {pattern!r}: expected some besides these, got all "
+                f"{len(without):,}. Write a pattern that matches fewer."
+            )
+        return others
 
 
 def _alike(name: str) -> str:

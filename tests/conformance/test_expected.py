@@ -28,6 +28,19 @@ def test_what_happens_as_expected_is_no_finding(begin: Any, caplog: Any) -> None
     assert "2 of 2 expectations proven" in room.recorder.summary
 
 
+@pytest.mark.parametrize("where", [KERNEL, "d64/kernel", None])
+def test_all_but_some_may_be_expected_to_be_frozen(begin: Any, where: str | None) -> None:
+    expect = {"not:e.*": "frozen", "e.*": "trains"}
+    masks = {KERNEL: False, "d64/kernel": False}
+    room = begin(kernels(9, 64), trainable=masks, expect=expect)
+    train(room, [1, 2], 0)
+    if where is not None:
+        leak(room, where, (0, 3), 5)
+    train(room, [3], 0)
+    layers = () if where is None else (where.split("/")[0],)
+    assert contradicted(room.run()) == [("frozen", layers, 3)] * len(layers)
+
+
 def test_a_forgotten_freeze_is_logged_at_the_first_record(begin: Any, caplog: Any) -> None:
     room = begin(kernels(), trainable={}, expect=BOTH)
     with caplog.at_level(logging.WARNING, "tb_pastnet"):
@@ -87,6 +100,8 @@ def test_a_function_is_called_with_contradictions(begin: Any) -> None:
     ("expect", "error"),
     [
         ({"d8.*": "frozen"}, UnknownName),
+        ({"not:d8.*": "frozen"}, UnknownName),
+        ({"not:*": "frozen"}, UnknownName),
         ({"d9.*": "frosen"}, InvalidArgument),
         ({"d9.*": "sparsity >= 2"}, InvalidArgument),
         ({"d9.*": None}, InvalidArgument),
