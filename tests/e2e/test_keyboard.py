@@ -149,3 +149,7 @@ def test_the_focus_stays_where_a_button_goes_away(tab: Tab) -> None:
     assert found["chosen"] == ["Download", 0]
     assert found["left"] == ["Copy link", 0]
     assert found["only"] == ["input.", 1]
+
+
+def test_the_first_finding_is_a_few_keys_away(masks: Tab) -> None:
+    assert clean(masks.drive("skipped")) <= 5

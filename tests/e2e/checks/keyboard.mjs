@@ -117,3 +117,25 @@ export async function gone({ base, newPage }) {
   found.only = [(await focused(frame))?.what ?? null, (await text(frame, ".run-head-name")).length];
   return found;
 }
+
+/** Presses of Tab from the beginning of the page to a control of the first finding, by the skip link. */
+export async function skipped({ base, newPage }) {
+  const page = await newPage();
+  const frame = await openFrame(page, base);
+  await goTo(page, frame, "");
+  await painted(frame);
+  // The page has the focus, and nothing in it.
+  await frame.evaluate(() => {
+    window.focus();
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
+  });
+  const inFinding = () => frame.evaluate(() => document.querySelector(".finding")?.contains(document.activeElement));
+  for (let presses = 1; presses <= 30; presses++) {
+    await page.keyboard.press("Tab");
+    if ((await focused(frame))?.what === "button.skip") await page.keyboard.press("Enter");
+    if (await inFinding()) return presses;
+  }
+  return null;
+}
