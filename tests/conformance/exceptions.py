@@ -51,6 +51,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ),
     **_each(
         "a_mask_of_elements_is_in_the_log a_mask_of_channels_freezes_them "
+        "a_mask_that_changes_is_stored_at_its_record "
         "pruned_weights_are_in_the_log a_declaration_of_one_mask_leaves_the_other "
         "a_held_weight_that_moves_is_a_violation a_pruned_weight_that_is_not_zero_is_a_violation "
         "masks_of_two_runs_overlap single_channels_that_train_overlap_nowhere "

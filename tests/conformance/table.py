@@ -16,6 +16,7 @@ PARTS = (
     "records",
     "rates",
     "lineages",
+    "thinned",
     "endings",
     "masks",
     "enforced",
