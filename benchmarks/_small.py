@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tb_pastnet import read
+from tb_pastnet.core import thinning
 
 NOTHING, AGAIN = "nothing", "nothing, again"
 EVERY = (10, 1)
@@ -88,10 +89,7 @@ def torch_networks() -> dict[str, Callable[[], Network]]:
 
         def ours(every: int) -> Way:
             before = [set(each) for each in around]
-
-            def make(logdir: str) -> Any:
-                return pastnet.Recorder(logdir, model, optimizer, every=every)
-
+            make = partial(pastnet.Recorder, model=model, optimizer=optimizer, every=every)
             way = recording(make, enter=lambda: hooked(own))
             own = tuple(
                 {key: hook for key, hook in each.items() if key not in known}
@@ -251,6 +249,7 @@ def _written(network: Network, way: Way, steps: int) -> float:
 def main(framework: str, rounds: str, block: str) -> None:
     """Prints what each network took, as JSON."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    thinning.CAPACITY = sys.maxsize  # each record is stored, as at the beginning of a run
     networks = {"torch": torch_networks, "jax": jax_networks}[framework]()
     found = {name: measured(make(), int(rounds), int(block)) for name, make in networks.items()}
     sys.stdout.write(json.dumps(found) + "\n")
