@@ -101,8 +101,7 @@ def test_of_several_layers_the_most_changes_of_masks_are_the_most() -> None:
 def test_of_several_runs_a_jump_is_said_of_the_one_that_made_it() -> None:
     jumps = {"a": RateJump(30, 0.1, 0.01), "b": RateJump(20, 0.5, 0.25)}
     runs = [
-        run(name=name)._replace(changes=RunChanges(rates=[jump]))
-        for name, jump in jumps.items()
+        run(name=name)._replace(changes=RunChanges(rates=[jump])) for name, jump in jumps.items()
     ]
     assert texts(*runs) == ["a and b: the learning rate jumped from 0.5 to 0.25 at step 20 in b"]
     assert texts(runs[0]) == ["The learning rate jumped from 0.1 to 0.01 at step 30"]
