@@ -88,7 +88,7 @@ def _of_layer(
         # Up to the first frozen record the layer may have trained, unless it is the very first.
         first = len(records.steps) > 0 and begin == records.steps[0]
         moved &= ((records.steps if first else records.past_steps) >= begin)[:, None]
-        # Where it moves in other steps than those with a record, only this shows it.
+        # Only this shows what moves in other steps than those with a record.
         before = np.append(-1, records.steps[:-1])
         moved |= (records.codes[MOVED] == ONE) & (before >= begin)[:, None]
         steps += records.steps[moved.any(axis=1)].tolist()
