@@ -387,6 +387,8 @@ def _resumed(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
 
 def _about_steps(kind: str, steps: Sequence[tuple[str, int]], text: str, several: bool) -> Finding:
     """What happened to runs at some steps: `text` is about the first of them."""
+    if len({run for run, _ in steps}) > 1:
+        text += f" in {named([min(steps, key=lambda entry: entry[1])[0]])}"
     names, last = tuple(dict.fromkeys(run for run, _ in steps)), max(step for _, step in steps)
     most = max(Counter(run for run, _ in steps).values())
     if most > 1:

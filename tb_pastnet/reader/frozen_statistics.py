@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_pastnet.core.finding_kinds import MovedStatistics
-from tb_pastnet.core.quantize import NAN, ZERO
-from tb_pastnet.core.statistics import CHANGED, TRAINABLE
+from tb_pastnet.core.quantize import NAN, ONE, ZERO
+from tb_pastnet.core.statistics import CHANGED, MOVED, TRAINABLE
 from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.reader.figures import RunSummary
 from tb_pastnet.reader.notes import Notes
@@ -88,6 +88,9 @@ def _of_layer(
         # Up to the first frozen record the layer may have trained, unless it is the very first.
         first = len(records.steps) > 0 and begin == records.steps[0]
         moved &= ((records.steps if first else records.past_steps) >= begin)[:, None]
+        # Only this shows what moves in other steps than those with a record.
+        before = np.append(-1, records.steps[:-1])
+        moved |= (records.codes[MOVED] == ONE) & (before >= begin)[:, None]
         steps += records.steps[moved.any(axis=1)].tolist()
         channels |= set(np.flatnonzero(moved.any(axis=0)).tolist())
     if not steps:

@@ -183,7 +183,8 @@ class TorchSource(TensorSource):
     def learning_rate(self, step: int) -> float:
         """See `Source`: that of all groups, if it is the same."""
         self._look_up()
-        return self._rate_of(self._trained)
+        rates = {self._steps.latest_rate(*each) for each in self._trained}
+        return rates.pop() if len(rates) == 1 else UNKNOWN
 
     def rate_groups(self) -> Mapping[str, Collection[str]]:
         """See `Source`: the groups of all optimizers, by their `name` if they have one.
@@ -208,7 +209,7 @@ class TorchSource(TensorSource):
             if weight.name not in trained and isinstance(weight.entry.stored, torch.nn.Parameter)
         ]
         if members and later:
-            names[0], members[0] = _LATER, later
+            names[0], members[0] = f"{_LATER}/{len(names)}", later
         self._groups = list(members.values()) if len(members) > 1 else []
         return {
             names[key]: [weight.name for weight in members[key]] for key in members if self._groups
@@ -219,12 +220,9 @@ class TorchSource(TensorSource):
         if not self._groups:
             return ()
         self._look_up()
-        return [self._rate_of(rated) for rated in self._of_groups]
-
-    def _rate_of(self, rated: Sequence[_Rated]) -> float:
-        """The learning rate that some groups of optimizers share, or else UNKNOWN."""
-        rates = {self._steps.latest_rate(*each) for each in rated}
-        return rates.pop() if len(rates) == 1 else UNKNOWN
+        rate = self._steps.latest_rate
+        each = [{rate(*one) for one in rated} for rated in self._of_groups]
+        return [own.pop() if len(own) == 1 else UNKNOWN for own in each]
 
     def why_still(
         self, still: Sequence[int], slow: Sequence[int], skip: int = 0

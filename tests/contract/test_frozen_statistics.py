@@ -21,7 +21,9 @@ def found(path: Path) -> list[tuple[Any, ...]]:
     return [(each.layers, each.channels, each.first_step, each.numbers) for each in own]
 
 
-def in_torch(path: Path, *, frozen_from: int, eval_from: int, every: int = 1) -> None:
+def in_torch(
+    path: Path, *, frozen_from: int, eval_from: int, every: int = 1, odd: bool = False
+) -> None:
     torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
     nn = torch.nn
     net = nn.ModuleDict(
@@ -31,7 +33,7 @@ def in_torch(path: Path, *, frozen_from: int, eval_from: int, every: int = 1) ->
     with pastnet.torch.Recorder(path, net, optimizer, every=every) as recorder:
         for step in range(1, STEPS + 1):
             net["norm"].requires_grad_(step < frozen_from)
-            net["norm"].train(step < eval_from)
+            net["norm"].train(step < eval_from and (step % 2 == 1 or not odd))
             optimizer.zero_grad()
             inputs = torch.as_tensor(X + step)
             net["head"](net["norm"](net["plain"](inputs) + step)).pow(2).mean().backward()
@@ -40,6 +42,11 @@ def in_torch(path: Path, *, frozen_from: int, eval_from: int, every: int = 1) ->
 
 
 LATER = STEPS + 1
+
+
+def test_statistics_that_move_between_records_only_move_too(tmp_path: Path) -> None:
+    in_torch(tmp_path, frozen_from=1, eval_from=LATER, every=2, odd=True)
+    assert found(tmp_path) == [(("norm",), 4, 1, {"last_step": STEPS})]
 
 
 @pytest.mark.parametrize(

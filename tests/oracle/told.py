@@ -218,7 +218,10 @@ def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
         word = WORDS.get(kind, kind)
         text = f"{who}: {word} since step {last:,}"
         if start < last:
-            which = where([first.layer], [first.run], several)
+            begun = [one for one in some if one.step(one.first) == start]
+            which = where([one.layer for one in begun], [one.run for one in begun], several)
+            if len(begun) == len(some):
+                which = "all of them at once"
             if len(some) == 1:
                 which = f"channel {first.firsts[0]:,}"
                 if len(first.firsts) > 1:

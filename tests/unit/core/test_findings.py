@@ -17,7 +17,7 @@ from tb_pastnet.core.finding_kinds import (
     Violated,
 )
 from tb_pastnet.core.findings import findings
-from tb_pastnet.core.run_changes import MaskSteps, RunChanges
+from tb_pastnet.core.run_changes import MaskSteps, RateJump, RunChanges
 
 CHANNELS = 4
 
@@ -96,6 +96,15 @@ def test_of_several_layers_the_most_changes_of_masks_are_the_most() -> None:
     for masks, times in (({"a": a, "b": b}, "up to 3 times"), ({"a": a, "b": a}, "3 times")):
         changed = run(layer("a"), layer("b"))._replace(changes=RunChanges(masks=masks))
         assert f"a and b: masks changed {times}, from step 10 to 40" in texts(changed)
+
+
+def test_of_several_runs_a_jump_is_said_of_the_one_that_made_it() -> None:
+    jumps = {"a": RateJump(30, 0.1, 0.01), "b": RateJump(20, 0.5, 0.25)}
+    runs = [
+        run(name=name)._replace(changes=RunChanges(rates=[jump])) for name, jump in jumps.items()
+    ]
+    assert texts(*runs) == ["a and b: the learning rate jumped from 0.5 to 0.25 at step 20 in b"]
+    assert texts(runs[0]) == ["The learning rate jumped from 0.1 to 0.01 at step 30"]
 
 
 def test_of_several_that_begin_at_one_record_none_is_named_as_the_first() -> None:

@@ -36,8 +36,7 @@ function Entry({ title, entry }: { title: string; entry: Violation }) {
     <p title={entry.text}>
       <b>{title}</b>
       from <Step step={entry.first_step} />{" "}
-      {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"},{" "}
-      <span class="together">{sizeText(entry)}</span>
+      {entry.last_step > entry.first_step ? `to ${formatCount(entry.last_step)}` : "only"}, {sizeText(entry)}
       <br />
       Likely cause: {causeText(entry.cause)}
     </p>
