@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from tb_pastnet.core.names import Called, Names
 from tb_pastnet.errors import UnknownName
 
-
 _NOT = "not:"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tb_pastnet.core.counted import counted
+from tb_pastnet.core.counted import counted, named
 from tb_pastnet.core.expected import Outcome
 from tb_pastnet.core.violation import CAUSES, Violation
 from tb_pastnet.errors import InvalidArgument
@@ -18,7 +18,7 @@ LOG, STOP = "log", "stop"
 
 
 class Alerts:
-    """Calls a function, or logs a line for each variable and cause, once."""
+    """Calls a function, or logs lines: one for each cause, with the variables that are new."""
 
     def __init__(self, wish: Wish, failures: Failures) -> None:
         check(wish)
@@ -40,13 +40,13 @@ class Alerts:
         if callable(self._wish):
             self._call(self._wish, violations)
             return
-        groups: dict[tuple[str, str], list[Violation]] = {}
+        news: dict[str, list[Violation]] = {}
         for violation in violations:
-            groups.setdefault((violation.variable, violation.cause), []).append(violation)
-        for key, group in groups.items():
-            if key not in self._told:
-                LOGGER.warning("%s", _line(group))
-        self._told.update(groups)
+            if (violation.variable, violation.cause) not in self._told:
+                news.setdefault(violation.cause, []).append(violation)
+        for group in news.values():
+            LOGGER.warning("%s", _line(group))
+            self._told.update((each.variable, each.cause) for each in group)
 
     def contradict(self, outcomes: Sequence[Outcome]) -> None:
         """Reports what contradicts `expect=`; never raises."""
@@ -74,10 +74,11 @@ def check(wish: object) -> None:
 
 
 def _line(violations: Sequence[Violation]) -> str:
-    """A line about violations of one variable and cause."""
-    first = violations[0]
+    """A line about violations of one cause."""
+    first = min(violations, key=lambda each: each.first_step)
+    variables = named(dict.fromkeys(each.variable for each in violations), "variable")
     return (
-        f"{counted(len(violations), 'channel')} of {first.variable} changed while frozen or "
-        f"pruned, first seen at step {first.first_step:,}. Likely cause: "
+        f"{counted(len(violations), 'channel')} of {variables} changed while frozen or pruned, "
+        f"first seen at step {first.first_step:,}. Likely cause: "
         f"{CAUSES.get(first.cause, first.cause)}."
     )

@@ -24,7 +24,7 @@ from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, metered
 from tb_pastnet.record.scalars import Scalars
 from tb_pastnet.record.schedule import RULE, Action, Schedule
-from tb_pastnet.record.sink import AT_EXIT, Sink
+from tb_pastnet.record.sink import AT_EXIT, Sink, program_failed
 from tb_pastnet.record.source import Probing, Source
 from tb_pastnet.record.summary_line import nothing_recorded, say, summary_line
 
@@ -81,7 +81,7 @@ class Recording:
         self._newest = -1
         self._guard = CallGuard()
         self._begun = self._closed = self._complete = self._refused = False
-        self._went_back = self._said = self.reported = False
+        self._went_back = self._said = self.reported = self._failed = False
         # Calls of `record` that followed no step, as far as that is known.
         self._stepless_calls = 0
         self._pid = fork_aware_pid()
@@ -171,8 +171,7 @@ class Recording:
         begun = self._timer.clock()
         if step is None:
             step = self._next_step()
-        # Before the first record, after the last, and in a fork nothing is quiet, or nothing is due
-        # that would be written. Nothing else is asked: this runs at each step.
+        # Little is asked: this runs at each step. Closed, or in a fork, nothing comes of it.
         schedule = self._schedule
         if type(step) is not int or step >= schedule.quiet_until or self._guard.thread:
             return False
@@ -276,7 +275,7 @@ class Recording:
         if closed:
             self._look_last()
             if self._newest >= 0:
-                self._tell_contradictions(ended=True)
+                self._tell_contradictions(ended=not self._failed)
         self._tell_late()
         if closed:
             self._timer.rest()
@@ -291,13 +290,13 @@ class Recording:
         Args:
             timeout: seconds to wait at most. None: 2, and for a store `exit_timeout`.
         """
-        AT_EXIT.discard(self.close)
+        AT_EXIT.discard(self._close_at_exit)
         if self._idle:
             return
         self._guard.run(self._tell_rest, closed=True)
         self._closed = True
         self._tracker.close()
-        self._complete = self._sink.close(timeout)
+        self._complete = self._sink.close(timeout, closed=not self._failed)
         self._say_nothing_recorded()
         if self._begun:
             self._say_what_was()
@@ -308,7 +307,11 @@ class Recording:
     @noted("Could not close the log at the end of the program")
     def close_at_exit(self) -> None:
         """Keeps this Recorder until the program ends, which closes it, or until `close`."""
-        AT_EXIT.add(self.close)
+        AT_EXIT.add(self._close_at_exit)
+
+    def _close_at_exit(self) -> None:
+        self._failed = program_failed()
+        self.close()
 
     def _say_what_was(self) -> None:
         """Ends a training with a line in the terminal: not in what the program itself prints."""
@@ -332,6 +335,7 @@ class Recording:
         return f"{type(self).__name__}({home!r}, {told})"
 
     def __exit__(self, *error: object) -> None:
+        self._failed = any(error)
         self.close()
 
     def _advance(self, step: int) -> None:

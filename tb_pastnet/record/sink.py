@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import concurrent.futures.thread  # noqa: F401 - its end is registered before ours
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -170,29 +171,29 @@ class Sink:
         self._reported = max(self._reported, losses)
         return written and losses == before
 
-    def close(self, timeout: float | None = None) -> bool:
+    def close(self, timeout: float | None = None, *, closed: bool = True) -> bool:
         """Writes waiting records and the final account, ends the thread; whether all is written.
 
         None waits as long as at the end of the program. What isn't written by then is dropped.
-        Called again, it waits again.
+        Called again, it waits again. `closed`: whether training has ended normally.
         """
         if timeout is None:
             timeout = self.exit_seconds
         if fork_aware_pid() != self._pid:
             return False
-        last = self.end(timeout)
+        last = self.end(timeout, closed=closed)
         written = self._background.reach(last, timeout)
         written = written and self._all_losses == self._reported
         if last.done and self in _OPEN:
             _OPEN.remove(self)
         return written
 
-    def end(self, timeout: float) -> FlushMarker:
+    def end(self, timeout: float, *, closed: bool = True) -> FlushMarker:
         """Closes without waiting, and without a lock: a garbage collection may call it."""
         if self._last is None:
             # Even if no thread waits, there is some time to try again.
             self._background.give_up(max(timeout, self.exit_seconds) / 2)
-            self._last = self._mark(closed=True, last=True)
+            self._last = self._mark(closed=closed, last=True)
         return self._last
 
     def log_dropped(self) -> None:
@@ -240,13 +241,18 @@ class Sink:
         return marker
 
 
+def program_failed() -> bool:
+    """Whether an exception that nothing handled ends the program, or has ended a cell."""
+    return getattr(sys, "last_type", None) is not None
+
+
 def _close_all() -> None:
     for close in [*AT_EXIT]:
         close()
     begin = time.monotonic()
     own = [sink for sink in _OPEN if sink._pid == fork_aware_pid()]
     for sink in own:
-        sink.end(sink.exit_seconds)
+        sink.end(sink.exit_seconds, closed=not program_failed())
     for sink in own:
         left = begin + sink.exit_seconds - time.monotonic()
         sink.close(max(0.001, left))

@@ -66,7 +66,7 @@ class RecordingCallback:
         self.recorder.record(step)
         return self.recorder.alerts.stops
 
-    def _end(self) -> None:
+    def _end(self, *error: BaseException) -> None:
         recorder, self.recorder = self.recorder, None
         if recorder is not None:
-            recorder.close()
+            recorder.__exit__(*error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -86,3 +87,20 @@ def test_the_last_values_have_a_sketch(begin: Any) -> None:
     train(room, at, 67)  # the 64 first have one each, then each eighth
     run = ended(room)
     assert run.travel.steps[-3:].tolist() == [64, 65, 67]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_training_that_raises_has_not_ended_normally(begin: Any, fails: bool) -> None:
+    room, at = begin(small(), expect={"d7/kernel": "trains"}), [small()]
+    with suppress(ZeroDivisionError), room.recorder:
+        at.append(moved(at[-1], 1))
+        del at[-1]["d7/kernel"]  # its update would have come
+        room.put(at[-1])
+        room.record(1)
+        if fails:
+            raise ZeroDivisionError
+    run = ended(room)
+    assert run.closed is not fails
+    assert run.steps.tolist() == [1]
+    # What is judged at the end isn't, without one.
+    assert any(each.kind == "contradictions" for each in run.findings()) is not fails
