@@ -17,7 +17,7 @@ Bits = npt.NDArray[np.uint64]
 Words = npt.NDArray[Any]
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
-_BLOCK = 1 << 10
+_BLOCK = 1 << 9
 
 
 @compiled
@@ -74,20 +74,22 @@ def restore(
 
 
 @compiled
-def zero_range(address: int, like: Words, count: int) -> None:  # pragma: no cover  compiled
-    """Sets elements to zero, and writes only to blocks that aren't: most of a gradient may be.
+def zero_words(address: int, like: Bits, count: int) -> None:  # pragma: no cover  compiled
+    """Sets words to zero, and writes only to blocks that aren't: most of a gradient may be.
 
     Args:
-        address: of the first element; they are contiguous.
-        like: an array of words of their size.
-        count: how many elements there are.
+        address: of the first one, a multiple of 8.
+        like: an array of uint64: narrower words would be widened one by one.
+        count: how many words of 8 bytes there are.
     """
     words = pointer_to(address, like)
-    for first in range(0, count, _BLOCK):
-        stop = min(first + _BLOCK, count)
-        any_bits = like[0] ^ like[0]
-        for place in range(first, stop):
-            any_bits |= words[place]
+    whole = count - count % _BLOCK
+    for first in range(0, whole, _BLOCK):
+        any_bits = _NONE
+        for place in range(_BLOCK):
+            any_bits |= words[first + place]
         if any_bits:
-            for place in range(first, stop):
-                words[place] = 0
+            for place in range(_BLOCK):
+                words[first + place] = 0
+    for place in range(whole, count):
+        words[place] = 0

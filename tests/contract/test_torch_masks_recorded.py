@@ -67,12 +67,11 @@ def test_both_loaders_show_held_channels_and_writes_to_them(tmp_path: Path, writ
     def look(here: Any) -> Any:
         _, arrays = here.arrays("/layer", run="run", layer="base")
         violations = here.json("/violations", run="run")["violations"]
-        return arrays["state"].tolist(), [
-            (each["channel"], each["first_step"]) for each in violations
-        ]
+        keys = "channel", "first_step", "cause"
+        return arrays["state"].tolist(), [tuple(each[key] for key in keys) for each in violations]
 
     states, violations = in_both(tmp_path, look)
-    assert violations == ([] if written is None else [(written[1][0], STEPS - 1)])
+    assert violations == ([] if written is None else [(written[1][0], STEPS - 1, "written")])
     for state in np.array(states).T & channel_states.STATE:
         for channels, kind in (FROZEN, channel_states.FROZEN), (PRUNED, channel_states.PRUNED):
             assert np.flatnonzero(state == kind).tolist() == channels

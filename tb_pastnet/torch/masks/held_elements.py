@@ -23,7 +23,7 @@ PACKED_FROM = 1 << 12
 """Elements from which masks of bits are used on a CPU: the kernel has to be loaded."""
 
 _PART = 1 << 19
-"""Elements that one thread zeros or restores at once."""
+"""Elements, or words of 8 bytes, that one thread zeros or restores at once."""
 
 _WORDS: dict[int, Any] = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -316,12 +316,15 @@ def _zero_range(own: torch.Tensor) -> None:
     if kernels is None:
         own.zero_()
         return
-    like = np.zeros(1, _WORDS[size])
+    # Whole words of 8 bytes, and what is around them.
+    first = -own.data_ptr() % 8 // size
+    words = (count - first) * size // 8
+    own[:first].zero_()
+    own[first + words * 8 // size :].zero_()
+    begin, like = own.data_ptr() + first * size, np.zeros(1, np.uint64)
     _in_parts(
-        partial(
-            kernels.zero_range, own.data_ptr() + size * part.start, like, part.stop - part.start
-        )
-        for part in _parts_of(count, _PART)
+        partial(kernels.zero_words, begin + 8 * part.start, like, part.stop - part.start)
+        for part in _parts_of(words, _PART)
     )
     torch.autograd.graph.increment_version(own)
 

@@ -29,12 +29,11 @@ def test_words_have_the_bits_of_a_mask(size):
         np.testing.assert_array_equal(unpacked_words(words, size), mask)
 
 
-@pytest.mark.parametrize("size", [*SIZES, 1024, 3000])
-@pytest.mark.parametrize("word", [np.uint16, np.uint32, np.uint64])
-def test_a_range_becomes_zero_and_nothing_around_it(size, word):
+@pytest.mark.parametrize("size", [*SIZES, 512, 3000])
+def test_words_become_zero_and_nothing_around_them(size):
     for values in (np.zeros(size), np.arange(size) == size - 1, np.arange(size) % 1024 == 7):
-        now = np.concatenate([[3], values, [5]]).astype(word)
-        kernel.zero_range(now.ctypes.data + now.itemsize, now[:1], size)
+        now = np.concatenate([[3], values, [5]]).astype(np.uint64)
+        kernel.zero_words(now.ctypes.data + 8, now[:1], size)
         assert (now[0], now[-1], now[1:-1].any()) == (3, 5, False)
 
 

@@ -64,6 +64,21 @@ def same(tensor, other):
     assert torch.equal(held_elements.as_integers(tensor), held_elements.as_integers(other))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("first", [0, 1, 2, 3, 5])
+def test_a_range_may_begin_and_end_within_a_word(dtype, first, monkeypatch):
+    monkeypatch.setattr(held_elements, "PACKED_FROM", 1)
+    monkeypatch.setattr(held_elements, "_PART", 64)
+    for last in (1, 8, 600, 643, 645):
+        through = ~((torch.arange(645) >= first) & (torch.arange(645) < first + last))
+        before = torch.randn(645).to(dtype)
+        made = held_elements.held_elements(before, torch.ones(645, dtype=bool), through, None)
+        same(made.zero(torch.ones(645, dtype=dtype)), through.to(dtype))
+        now = torch.ones(645, dtype=dtype)
+        made.restore(now)
+        same(now, torch.where(through, 1, before).to(dtype))
+
+
 def test_masks_that_hold_nothing_need_nothing():
     every = torch.ones(SHAPE, dtype=torch.bool)
     assert held_elements.held_elements(torch.zeros(SHAPE), every, every, None) is None

@@ -63,20 +63,6 @@ def test_channels_are_frozen_and_pruned_from_the_step_on(tmp_path):
     assert states[3:, 16].tolist() == ["pruned"] * 3
 
 
-def test_a_write_behind_the_masks_is_a_violation(tmp_path):
-    module, masks = masked()
-    optimizer = adam(module)
-    row, column = np.argwhere(KEPT & ~FREE)[7]
-    with pastnet.torch.Recorder(tmp_path / "run", module, masks=masks, every=1) as recorder:
-        for step in range(1, 4):
-            train(module, optimizer, 1)
-            if step == 3:
-                module[0].weight.data[row, column] += 1
-            recorder.record(step)
-    (violation,) = pastnet.read(tmp_path)["run"].violations
-    assert (violation.channel, violation.first_step, violation.cause) == (row, 3, "written")
-
-
 def test_masks_of_another_network_are_refused(tmp_path):
     for masks in (pastnet.torch.Masks(network()), 3):
         with pytest.raises(InvalidArgument):
