@@ -354,13 +354,16 @@ class Schedule:
         """What leaves out the record due at a step; a repeated call returns the same."""
         key = self._key(step)
         if key not in self._decided:
-            waiting = sum(each != BUDGET for each in self._decided.values())
-            if self._budget is not None and not self._budget.affords(waiting):
+            waiting = [other for other, why in self._decided.items() if why != BUDGET]
+            if self._budget is not None and not self._budget.affords(len(waiting)):
                 self._decided[key] = BUDGET
             else:
                 # The first and the last are stored in any case.
-                stored = key[1] or is_stored(self._granted + waiting)
-                self._decided[key] = "" if stored else RULE
+                number = self._granted + sum(other < key for other in waiting)
+                self._decided[key] = "" if key[1] or is_stored(number) else RULE
+                for later in waiting:
+                    if later > key and self._budget is None:
+                        del self._decided[later]  # it has another number now
         return self._decided[key]
 
     def _key(self, step: int) -> tuple[int, bool]:
