@@ -129,7 +129,7 @@ class Follow(keras.callbacks.Callback):
 
 
 def fit_twice(logdir: str, ledger: Ledger) -> Any:
-    """Keras's own second `fit`; between them the user's steps go back, or the model moves."""
+    """Keras's own second `fit`; after each of them the model moves."""
     model = keras.Sequential([keras.Input((SHAPE[0],)), keras.layers.Dense(SHAPE[1], name="a")])
     model.compile("sgd", "mse")
     observer = pastnet.PastNetCallback(logdir, every=1)
@@ -172,9 +172,11 @@ def train(logdir: str, room: str, how: str, store: str, seed: int, kill: int | N
     ledger = Ledger(luck, kill)
     fits = room == "keras" and how == "fit"
     recorder = fit_twice(url, ledger) if fits else loop(room, url, how, luck, ledger)
-    due = recorder.records
     recorder.close(20.0)
-    tell({"due": due, "written": recorder.flush(), "standing": ledger.recorded})
+    if fits:  # the weights moved after the last step: they have a record of their own
+        ledger.recorded.append(recorder.last_step + 1)
+    due, written = recorder.records, recorder.flush()
+    tell({"due": due, "written": written, "standing": ledger.recorded})
 
 
 if __name__ == "__main__":
