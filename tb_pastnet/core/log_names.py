@@ -38,7 +38,7 @@ class LogNames:
     def all(self, pattern: str) -> list[str]:
         """The names that a pattern means; raises UnknownName if there are none."""
         if pattern.startswith(_NOT):
-            return self._others(pattern)
+            return self._all_but(pattern)
         alike = _alike(pattern)
         try:
             matching = self._names.all(alike)
@@ -46,15 +46,15 @@ class LogNames:
             raise UnknownName(str(error).replace(repr(alike), repr(pattern))) from None
         return [name for each in matching for name in self._own[each]]
 
-    def _others(self, pattern: str) -> list[str]:
+    def _all_but(self, pattern: str) -> list[str]:
         without = set(self.all(pattern.removeprefix(_NOT)))
-        others = [name for own in self._own.values() for name in own if name not in without]
-        if not others:
+        remaining = [name for own in self._own.values() for name in own if name not in without]
+        if not remaining:
             raise UnknownName(
                 f"Could not find weights by {pattern!r}: expected some besides these, got all "
                 f"{len(without):,}. Write a pattern that matches fewer."
             )
-        return others
+        return remaining
 
 
 def _alike(name: str) -> str:

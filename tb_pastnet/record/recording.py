@@ -372,24 +372,24 @@ class Recording:
         self._lineage.begin(self._sink, resumed=resumed)
         self._begun = True
 
-    def _record(self, sink: Sink, step: int, action: Action, *, told: bool = False) -> None:
-        """Makes a record; `told`: masks and violations of this step were handed over."""
+    def _record(self, sink: Sink, step: int, action: Action, *, announced: bool = False) -> None:
+        """Makes a record; `announced`: masks and violations of this step were handed over."""
         self._lineage.lock.take()
         if action.note:
             self._failures.add(action.note)
-        if not told:
+        if not announced:
             self._tracker.make()
         self._measuring.moved = None
         try:
             sequence = sink.reserve()
             # Before the record in which they are in force, which would be wrong without them.
-            if not told:
+            if not announced:
                 self._tell_masks(sink, step, due=True)
             groups = len(self._lineage.groups)
             record = self._measuring.measure(sequence, step, action, sink, groups)
             if action.copy == action.compare:
                 self._schedule.copied(action.compare)
-            if not (action.stored or told or self._measuring.flags_changed):
+            if not (action.stored or announced or self._measuring.flags_changed):
                 self._measuring.leave_out(sink, record)
             elif sink.offer(record):
                 self.records += 1
@@ -401,7 +401,7 @@ class Recording:
             else:
                 self._failures.add("Could not keep up with the records: the queue was full")
         finally:
-            if not told:
+            if not announced:
                 self._tell_violations(sink, step, self._measuring.moved)
             self._source.release()
             self._schedule.finished()
@@ -418,7 +418,7 @@ class Recording:
             news = self._tell_violations(sink, step)
             self._source.release()
         if action.thinned == RULE and (news or self._measuring.flags_changed):
-            self._record(sink, step, action, told=True)
+            self._record(sink, step, action, announced=True)
         else:
             self._measuring.leave_out(sink)
 
