@@ -81,19 +81,18 @@ class Overview:
 
     def __init__(self, figures: Figures) -> None:
         states = figures.states
-        counts = states.counts.transpose(2, 1, 0).astype(np.int64)
         self.layers = tuple(layer.id for layer in figures.run.layers)
         self.threshold = figures.threshold
         self.steps: Integers = figures.steps.copy()
         self.accounts: tuple[Account, ...] = figures.summary.accounts
         self.channels = np.array(figures.channels, np.int64)
-        self.moving = counts[channel_states.MOVING].copy()
-        self.reactivated = counts[channel_states.REACTIVATED].copy()
-        self.quiet = counts[channel_states.QUIET].copy()
-        self.frozen = counts[channel_states.FROZEN].copy()
-        self.pruned = counts[channel_states.PRUNED].copy()
-        self.following = counts[channel_states.FOLLOWING].copy()
-        self.nonfinite = counts[channel_states.NONFINITE].copy()
+        self.moving = _records_of(states, channel_states.MOVING)
+        self.reactivated = _records_of(states, channel_states.REACTIVATED)
+        self.quiet = _records_of(states, channel_states.QUIET)
+        self.frozen = _records_of(states, channel_states.FROZEN)
+        self.pruned = _records_of(states, channel_states.PRUNED)
+        self.following = _records_of(states, channel_states.FOLLOWING)
+        self.nonfinite = _records_of(states, channel_states.NONFINITE)
         self.violated = states.violated.T.astype(np.int64, order="C")
         self.mean_delta = states.mean_delta.T.copy()
         self.pruned_weights = figures.pruned.T.copy()
@@ -135,6 +134,11 @@ class Overview:
 
     def __repr__(self) -> str:
         return f"Overview({len(self.steps):,} records of {len(self.layers):,} layers)"
+
+
+def _records_of(states: StateCounts, state: int) -> Integers:
+    """The channels in one state, int64 (records, layers)."""
+    return states.counts[..., state].T.astype(np.int64, order="C")
 
 
 def overview_csv(figures: Figures) -> Iterator[str]:

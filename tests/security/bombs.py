@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import resource
@@ -324,6 +325,7 @@ def actions(logdir: Path) -> Iterator[tuple[str, Callable[[], object]]]:
                       ["check", str(logdir)], ["verify", str(logdir), "--frozen", "*"],
                       *(["export", str(logdir), f"{folder}/{form}", "--format", form]
                         for form in forms)):  # fmt: skip
+            gc.collect()  # each command has a process of its own, for which cycles of others are gone
             yield (
                 " ".join(words[:1] + words[2:]),
                 lambda words=words: main(words, io.StringIO(), io.StringIO()),
