@@ -181,7 +181,7 @@ class Recorder(ArrayRecorder):
             self._source.given = learning_rate
             super().record(step)
             self._source.given = None
-            self._latest = self._tree.latest() if self._measuring.lacks_last else None
+            self._latest = self._tree.latest() if self._measuring.left_out >= 0 else None
         if self._causes.misses_state:
             self._causes.misses_state = False
             self._failures.add(_NO_STATE)

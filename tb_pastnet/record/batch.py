@@ -180,7 +180,8 @@ class Batch:
 
     def reach(self, offered: int, thinned: int) -> None:
         """Notes how many records were due so far, and how many of them were left out."""
-        self._seen, self.thinned = max(self._seen, offered), max(self.thinned, thinned)
+        if offered >= self._seen:
+            self._seen, self.thinned = offered, thinned
 
     def pack(self, *, closed: bool = False, notes: Mapping[str, int] | None = None) -> Group:
         """Packs what waits; it keeps waiting until `done`.

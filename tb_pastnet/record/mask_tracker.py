@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ class MaskTracker:
 
     Attributes:
         accounts: what was compared in each lineage; the last one continues.
+        version: another one after each change of masks that was handed over.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class MaskTracker:
         self._looked = False
         self._earlier: set[tuple[str, int, int]] = set()
         self._owned = [own for weight in weights if (own := weight.masks()) is not None]
-        self._version: tuple[int, ...] | None = None
+        self.version: tuple[int, ...] | None = None
         self._handed_masks: dict[tuple[str, str], bytes] = {}
         self._spans = [slice(span.start, span.stop) for span in spans_of(self._weights)]
         self._kept = np.ones(self._spans[-1].stop, np.float32)
@@ -88,7 +89,7 @@ class MaskTracker:
 
     def begin(self) -> None:
         """Hands over all masks and lasting violations again, for a new lineage."""
-        self._version = None
+        self.version = None
         self._handed_masks.clear()
         self._handed_violations.clear()
         self._missed = False
@@ -121,15 +122,10 @@ class MaskTracker:
 
     def unchanged(self, *, flags: bool = True) -> bool:
         """Whether masks, and `flags` of held weights, are as before: read at each step."""
-        version = self._version
+        version = self.version
         if version is None or version_of(self._store(), self._owned) != version:
             return False
         return not (flags and self.flags_changed)
-
-    @property
-    def version(self) -> Hashable:
-        """Another one after each change of masks that was handed over."""
-        return self._version
 
     @property
     def flags_changed(self) -> bool:
@@ -230,7 +226,7 @@ class MaskTracker:
         if due and store is not None:
             store.registry.settle()
         version = version_of(store, self._owned)
-        if version == self._version and not (due and self._owned):
+        if version == self.version and not (due and self._owned):
             return
         if store is not None:
             store.keep_origin(self._own_origin)
@@ -241,7 +237,7 @@ class MaskTracker:
                 updates += self._follow(weight, span, *masks)
         sink.masks(step, updates)
         self._handed_masks.update({(m.variable, m.mask): _digest(m.packed) for m in updates})
-        self._version = version
+        self.version = version
 
     def shares(self) -> tuple[Floats, Floats]:
         """Share of each channel that is kept, and that masks let an update change."""

@@ -29,7 +29,7 @@ class Measuring:
 
     Attributes:
         sketched: whether the newest record has a sketch.
-        lacks_last: whether the newest due record is left out.
+        left_out: the step of the newest due record if that is left out, else -1.
         moved: which weights have changed at the record in the making; None: it isn't known.
     """
 
@@ -49,12 +49,14 @@ class Measuring:
         self._standing = Standing(source, failures)
         self._follows = FollowMeasures(source.network, failures) if source.network.follows else None
         self._has_sketches = bool(source.network.sketched)
-        self.sketched = self.lacks_last = self._begun = False
+        self.sketched = self._begun = False
+        self.left_out = -1
         self.moved: npt.NDArray[np.bool_] | None = None
         # What has moved since the last record that was kept, if one since then wasn't.
         self._unkept: Moved | None = None
-        # What may change and be trained, at the last record that was kept.
+        # What may change and be trained, at the last record that was kept, and at the newest.
         self._flags: Hashable = None
+        self._measured_flags: Hashable = None
         # The newest record, if it was measured and isn't stored.
         self._left_out: Record | None = None
 
@@ -67,7 +69,7 @@ class Measuring:
         self._standing.begin()
         self._source.forget()
         self._unkept = self._flags = self._left_out = None
-        self.lacks_last = False
+        self.left_out = -1
         if self._follows is not None:
             self._follows.begin(step)
 
@@ -96,8 +98,9 @@ class Measuring:
                 values[MOVED] = _either(values[MOVED], self._unkept)
             self._unkept = values[MOVED]
             values[KEPT], free = self._tracker.shares()
-            trainable = np.array(self._source.trainable(), np.float32)
-            values[TRAINABLE] = free * trainable.repeat(self._widths)
+            flags = self._source.trainable()
+            self._measured_flags = self._tracker.version, tuple(flags)
+            values[TRAINABLE] = free * np.array(flags, np.float32).repeat(self._widths)
             rate, of_groups = self._learning_rates(step, groups)
             past_step = step if action.past_step is None else action.past_step
             made = sequence, step, past_step, time.time(), rate, values, function
@@ -118,25 +121,28 @@ class Measuring:
 
     def kept(self) -> None:
         """The newest record was handed over."""
-        self._unkept, self._flags, self._left_out = None, self._flags_now, None
-        self.lacks_last = False
+        self._unkept, self._flags, self._left_out = None, self._measured_flags, None
+        self.left_out = -1
 
     @property
     def flags_changed(self) -> bool:
         """Whether masks, or what may be trained, are others than at the last record kept."""
-        return self._flags != self._flags_now
+        return self._flags != (self._tracker.version, tuple(self._source.trainable()))
 
-    @property
-    def _flags_now(self) -> Hashable:
-        return self._tracker.version, tuple(self._source.trainable())
-
-    def leave_out(self, sink: Sink, record: Record | None = None) -> None:
+    def leave_out(self, step: int, sink: Sink, record: Record | None = None) -> None:
         """Counts a due record that is left out; if it was measured, only its sketch is stored."""
         sink.thin(reserved=record is not None)
-        self._left_out, self.lacks_last = record, True
+        self._left_out, self.left_out = record, step
         self.sketched = record is not None and record.sketches is not None
         if record is not None:
-            sink.sketches(record.step, record.sketches)
+            sink.sketches(step, record.sketches)
+
+    def take_back(self, sink: Sink, step: int) -> bool:
+        """Whether the newest due record was left out at this step: it isn't any more then."""
+        is_left_out = self.left_out == step
+        if is_left_out:
+            sink.take_back()
+        return is_left_out
 
     def end(self, sink: Sink, newest: int) -> int:
         """Hands over what a log has to end with: a measured record, and a sketch of its weights.
@@ -150,6 +156,7 @@ class Measuring:
         """
         record, self._left_out = self._left_out, None
         if record is not None:
+            sink.take_back()
             sequence = sink.reserve()
             again = record._replace(sequence=sequence, thinned=sink.thinned, sketches=None)
             if not sink.offer(again):

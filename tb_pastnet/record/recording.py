@@ -74,11 +74,9 @@ class Recording:
             )
         self.alerts = Alerts(options.on_violation, failures)
         self._expected = Expectations(options.expect, source.network.weights, tracker)
-        log = options.log
-        self._scalars = None if log is None else Scalars(log, source.network, failures)
+        self._scalars = options.log and Scalars(options.log, source.network, failures)
         self.records = 0
-        # The step of the newest record of the lineage.
-        self._newest = -1
+        self._newest = -1  # the step of the newest record of the lineage
         self._guard = CallGuard()
         self._begun = self._closed = self._complete = self._refused = False
         self._went_back = self._said = self.reported = self._failed = False
@@ -390,7 +388,7 @@ class Recording:
             if action.copy == action.compare:
                 self._schedule.copied(action.compare)
             if not (action.stored or announced or self._measuring.flags_changed):
-                self._measuring.leave_out(sink, record)
+                self._measuring.leave_out(step, sink, record)
             elif sink.offer(record):
                 self.records += 1
                 self._measuring.kept()
@@ -406,8 +404,7 @@ class Recording:
             self._source.release()
             self._schedule.finished()
         if self._scalars is not None:
-            numbers = {"violations": self._tracker.violations, "sparsity": self._tracker.sparsity}
-            self._scalars.tell(record, **numbers, overhead=self.overhead.share)
+            self._scalars.tell(record, self._tracker, self.overhead)
 
     def _leave_out(self, sink: Sink, step: int, action: Action) -> None:
         """Leaves out a record, but neither masks nor violations; with these the rule doesn't."""
@@ -420,7 +417,7 @@ class Recording:
         if action.thinned == RULE and (news or self._measuring.flags_changed):
             self._record(sink, step, action, announced=True)
         else:
-            self._measuring.leave_out(sink)
+            self._measuring.leave_out(step, sink)
 
     def _copy(self, number: int) -> None:
         with self._timer.part(COPIES):
@@ -464,7 +461,10 @@ class Recording:
         step, end = self._schedule.end(self._newest)
         has_records = self._newest >= 0
         if step <= MAX_STEP and has_records and self._source.has_changed(end.compare):
-            self._record(self._sink, step, end)
+            again = self._measuring.take_back(self._sink, step)
+            if again:  # masks were looked at when it was due
+                self._tell_violations(self._sink, step, due=False)
+            self._record(self._sink, step, end, announced=again)
         else:
             self._tell_violations(self._sink, last, due=False)
             if has_records:

@@ -15,8 +15,10 @@ from tb_pastnet.core.channel_states import LatestStates
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import quantize_statistics
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.batch import Record, spans_of
 from tb_pastnet.record.failures import Failures, noted
+from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.weight import Network, Weight
 
 LogFunction = Callable[[dict[str, float], int], object]
@@ -52,9 +54,11 @@ class Scalars:
         self._occurred = np.zeros((len(_STATES), len(mains)), bool)
 
     @noted("Could not call the function of log=")
-    def tell(self, record: Record, **others: float) -> None:
-        """Passes on a record with other numbers."""
-        self._log(self._numbers(record) | _known(others), record.step)
+    def tell(self, record: Record, tracker: MaskTracker, cost: Overhead) -> None:
+        """Passes on a record with what is known of masks, and its cost so far."""
+        others = {"violations": tracker.violations, "sparsity": tracker.sparsity}
+        known = _known(others | {"overhead": cost.share})
+        self._log(self._numbers(record) | known, record.step)
 
     def _numbers(self, record: Record) -> dict[str, float]:
         states, codes = self._states.add(quantize_statistics(record.values[:, self._channels]))

@@ -6,6 +6,7 @@ from contextlib import suppress
 from operator import index
 from typing import Any, NamedTuple
 
+from tb_pastnet.core import thinning
 from tb_pastnet.core.checks import is_number, is_whole
 from tb_pastnet.core.thinning import is_stored, stride_at
 from tb_pastnet.errors import InvalidArgument
@@ -230,7 +231,7 @@ class Schedule:
             number = step // self.every
             self._decided = {key: yes for key, yes in self._decided.items() if key[0] >= number}
         left_out = self._left_out(step) if due else ""
-        record = due and self._is_made(step)
+        record = due and (not left_out or (self._measures_all and left_out == RULE))
         compare = self._compare(step) if due else 0
         past_step, note = self._past(step, previous, compare)
         self._stride, self._call = step - previous, step
@@ -242,7 +243,8 @@ class Schedule:
         self.quiet_until = self._next_due(step)
         if due:
             self._granted += left_out != BUDGET
-            self._decided.pop(self._key(step), None)
+            if self._decided:
+                self._decided.pop(self._key(step), None)
         if left_out and not record:
             note = ""  # no copy was taken for it
         last, thinned = step == self._end, "" if record else left_out
@@ -352,6 +354,8 @@ class Schedule:
 
     def _left_out(self, step: int) -> str:
         """What leaves out the record due at a step; a repeated call returns the same."""
+        if self._budget is None and self._granted + 1 < thinning.CAPACITY:
+            return ""  # so far each is stored, and the next one
         key = self._key(step)
         if key not in self._decided:
             waiting = [other for other, why in self._decided.items() if why != BUDGET]

@@ -124,6 +124,12 @@ class Sink:
         else:
             self._offered += 1
 
+    def take_back(self) -> None:
+        """The newest record that was left out is stored after all: `reserve` gives its number."""
+        if not self._idle:
+            self.thinned -= 1
+            self._offered -= 1
+
     def masks(self, step: int, updates: Sequence[MaskUpdate]) -> None:
         """Hands over masks that changed, without waiting. They are complete and never thinned.
 

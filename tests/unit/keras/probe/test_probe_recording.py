@@ -9,11 +9,10 @@ import tensorflow as tf
 from keras import layers
 
 from tb_pastnet import Masks, PastNetCallback, Recorder
-from tb_pastnet.core.thinning import Thinning
+from tb_pastnet.core import thinning
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.function_change import RELATIVE
 from tb_pastnet.keras.probe.probe import Probe
-from tb_pastnet.record import batch
 from tests import probing
 from tests.recorded import read_lineages, read_one
 
@@ -114,7 +113,7 @@ def test_masks_do_not_disturb_it(tmp_path):
 
 
 def test_records_that_are_thinned_take_theirs_along(tmp_path, model, monkeypatch):
-    monkeypatch.setattr(batch, "Thinning", lambda: Thinning(4))
+    monkeypatch.setattr(thinning, "CAPACITY", 4)
     weights = [model.w.numpy()]
     with Recorder(tmp_path, model, every=1, initial_step=0, probe=X) as recorder:
         weights += advance(model, recorder, range(1, 26))
