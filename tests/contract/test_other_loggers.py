@@ -23,9 +23,9 @@ def train(folder, log, own, calls, *, last=False):
         folder / "run", {"a/kernel": lambda: kernel}, every=1, log=log
     )
     tell = recorder._scalars.tell
-    recorder._scalars.tell = lambda record, **others: (
+    recorder._scalars.tell = lambda record, *others: (
         passed.append(record.step),
-        tell(record, **others),
+        tell(record, *others),
     )
     with recorder:
         for step in STEPS:
