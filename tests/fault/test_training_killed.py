@@ -142,11 +142,11 @@ def same_picture(logdir: Path, killed: Path, trainings: KilledTrainings, steps: 
     ("end", "code", "closed"),
     [
         ("", 0, True),
-        ("raise", 1, True),
+        ("raise", 1, False),
         ("exit", 3, True),
         ("_exit", 4, False),
         ("sigterm", -15, False),
-        ("interrupt", -2, True),
+        ("interrupt", -2, False),
         ("fork", 0, True),
         ("thread", 0, True),
     ],
