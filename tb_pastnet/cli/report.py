@@ -33,6 +33,7 @@ from tb_pastnet.core.violation import MOVING_STATISTICS
 from tb_pastnet.format.folder import find_runs
 from tb_pastnet.reader.index import finite, overhead_of
 from tb_pastnet.reader.log import Log, Run, run_alone, runs_findings, states_at_end
+from tb_pastnet.reader.records import Layer
 from tb_pastnet.reader.run_findings import as_json as finding_json
 from tb_pastnet.reader.runs import SINK
 from tb_pastnet.reader.series_source import LOCAL
@@ -147,6 +148,7 @@ def _counted(word: str, run: dict[str, Any]) -> tuple[str, int]:
 def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
     """A run as JSON values."""
     overview, own_steps = states_at_end(run, threshold)
+    layers = run.layers
     steps = run.steps
     lost = sum(account.unreadable for account in overview.accounts)
     violations = run.violations
@@ -171,7 +173,7 @@ def _entry(run: Run, size: int, threshold: float) -> dict[str, Any]:
         "threshold": threshold,
         "travel": _travelled(run.travel),
         "layers": [
-            _layer(run, overview, number) | ({"step": int(step)} if len(steps) else {})
+            _layer(layers, overview, number) | ({"step": int(step)} if len(steps) else {})
             for number, step in enumerate(own_steps)
         ],
         **_of_findings(run.findings()),
@@ -198,7 +200,7 @@ def _of_findings(findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def _layer(run: Run, overview: Any, number: int) -> dict[str, Any]:
+def _layer(layers: Mapping[str, Layer], overview: Any, number: int) -> dict[str, Any]:
     """A layer at the last record at which it shows a state."""
 
     def count(name: str) -> int:
@@ -213,7 +215,7 @@ def _layer(run: Run, overview: Any, number: int) -> dict[str, Any]:
         "no_data": channels - sum(states.values()),
         "violated": count("violated"),
         "mean_delta": _newest(overview.mean_delta[:, number]),
-        "travel": _travelled(run.layers[overview.layers[number]].travel),
+        "travel": _travelled(layers[overview.layers[number]].travel),
         "pruned_weights": _newest(overview.pruned_weights[:, number]),
         "prunable_weights": int(overview.prunable_weights[number]),
     }

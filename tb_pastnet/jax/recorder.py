@@ -230,6 +230,6 @@ class Recorder(ArrayRecorder):
     def _look_last(self) -> None:
         """See `Recording`: of the last call, if it is left out and the program still has them."""
         latest = self._latest and self._latest()
-        if latest is not None and self._newest < (self._schedule.now or 0):
+        if latest is not None and self._measuring.left_out >= 0:  # it isn't after a restart
             with self._tree.seen(latest):
                 super()._look_last()

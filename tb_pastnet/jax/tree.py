@@ -97,7 +97,7 @@ class Tree:
         structure = self._structure
         try:
             references = [weakref.ref(leaf) for leaf in self.all()]
-        except TypeError:  # a number of Python
+        except (TypeError, InvalidArgument):  # a number of Python, or another tree
             return None
 
         def again() -> Any:

@@ -58,7 +58,7 @@ class Measuring:
         self._flags: Hashable = None
         self._measured_flags: Hashable = None
         # The newest record, if it was measured and isn't stored.
-        self._left_out: Record | None = None
+        self._unstored: Record | None = None
 
     def begin(self, step: int | None) -> None:
         """Begins a lineage with the current values, of a step if that is known."""
@@ -68,7 +68,7 @@ class Measuring:
         self._begun = True
         self._standing.begin()
         self._source.forget()
-        self._unkept = self._flags = self._left_out = None
+        self._unkept = self._flags = self._unstored = None
         self.left_out = -1
         if self._follows is not None:
             self._follows.begin(step)
@@ -121,7 +121,7 @@ class Measuring:
 
     def kept(self) -> None:
         """The newest record was handed over."""
-        self._unkept, self._flags, self._left_out = None, self._measured_flags, None
+        self._unkept, self._flags, self._unstored = None, self._measured_flags, None
         self.left_out = -1
 
     @property
@@ -132,7 +132,7 @@ class Measuring:
     def leave_out(self, step: int, sink: Sink, record: Record | None = None) -> None:
         """Counts a due record that is left out; if it was measured, only its sketch is stored."""
         sink.thin(reserved=record is not None)
-        self._left_out, self.left_out = record, step
+        self._unstored, self.left_out = record, step
         self.sketched = record is not None and record.sketches is not None
         if record is not None:
             sink.sketches(step, record.sketches)
@@ -154,7 +154,7 @@ class Measuring:
         Returns:
             How many records: 1 if the newest was left out.
         """
-        record, self._left_out = self._left_out, None
+        record, self._unstored = self._unstored, None
         if record is not None:
             sink.take_back()
             sequence = sink.reserve()

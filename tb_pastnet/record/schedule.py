@@ -100,6 +100,7 @@ class Schedule:
         self._lag = lag if isinstance(past, int) or past == "previous" else None
         # The past of a record is the one that was due before it.
         self._measures_all = measures_all or past == "record"
+        self._unmade = (BUDGET,) if self._measures_all else (BUDGET, RULE)
         self.last = self.now = start
         # Due besides multiples of `every`.
         self._first = self._end = -1
@@ -159,7 +160,7 @@ class Schedule:
         has_own = self._lag == 1 and self._stride and not sparse and self._steps[0] == last
         if has_own or not self._is_due(due - stride, due):
             return None
-        return self._free() if self._is_made(due) else None
+        return self._free() if self._left_out(due) not in self._unmade else None
 
     def skipped(self, step: int) -> int | None:
         """The copy to take at a call without an update: at the next step a record may be due."""
@@ -169,7 +170,7 @@ class Schedule:
         self.now = self._call = step
         if self._lag != 1 or self._steps[0] == self.last or not self._is_due(step, step + 1):
             return None
-        return 0 if self._is_made(step + 1) else None
+        return 0 if self._left_out(step + 1) not in self._unmade else None
 
     def count(self, trainers: int) -> None:
         """Updates are counted from now on, of so many optimizers."""
@@ -231,7 +232,7 @@ class Schedule:
             number = step // self.every
             self._decided = {key: yes for key, yes in self._decided.items() if key[0] >= number}
         left_out = self._left_out(step) if due else ""
-        record = due and (not left_out or (self._measures_all and left_out == RULE))
+        record = due and left_out not in self._unmade
         compare = self._compare(step) if due else 0
         past_step, note = self._past(step, previous, compare)
         self._stride, self._call = step - previous, step
@@ -347,11 +348,6 @@ class Schedule:
         besides = previous < self._first <= step or previous < self._end <= step
         return besides or step // every > previous // every
 
-    def _is_made(self, step: int) -> bool:
-        """Whether the record due at a step is made."""
-        left_out = self._left_out(step)
-        return not left_out or (self._measures_all and left_out == RULE)
-
     def _left_out(self, step: int) -> str:
         """What leaves out the record due at a step; a repeated call returns the same."""
         if self._budget is None and self._granted + 1 < thinning.CAPACITY:
@@ -389,7 +385,7 @@ class Schedule:
             return 0 if self.past == "record" and record else None
         # The step that would be compared with these values, if steps continue like the last ones.
         due = step + stride * -(-self._lag // stride)
-        if not self._is_due(due - stride, due) or not self._is_made(due):
+        if not self._is_due(due - stride, due) or self._left_out(due) in self._unmade:
             return None
         if due - step != self._lag and self._only_due(due, step):
             return None

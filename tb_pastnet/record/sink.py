@@ -248,8 +248,9 @@ class Sink:
 
 
 def program_failed() -> bool:
-    """Whether an exception that nothing handled ends the program, or has ended a cell."""
-    return getattr(sys, "last_type", None) is not None
+    """Whether an exception that nothing handled ends the program."""
+    # In a notebook it may be one of any earlier cell.
+    return getattr(sys, "last_type", None) is not None and not hasattr(sys, "ps1")
 
 
 def _close_all() -> None:

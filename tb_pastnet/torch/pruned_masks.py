@@ -64,33 +64,30 @@ class PrunedMasks(MaskRegistry):
         # Most often there are none: looking at each place takes several times as long.
         sizes = list(map(len, self._parts))
         if self._masked or sizes != self._sizes:
-            self._look()
-            self._sizes = sizes
-        seen = self._declared.version, HELD.version
-        if seen != self._others:
+            masks = [
+                entry.mask
+                for name, owner, entry in self._places
+                if name in owner._buffers or "parametrizations" in owner._modules
+            ]
+            if masks:
+                masks = [mask for mask in masks if mask is not None]
+            seen = [*[mask._version for mask in masks], *map(id, masks)] if masks else []
+            if seen != self._seen:
+                self.version += 1
+            self._masked, self._seen, self._sizes = masks, seen, sizes
+        others = self._declared.version, HELD.version
+        if others != self._others:
             self.version += 1
-            self._others = seen
+            self._others = others
         return self._table
-
-    def _look(self) -> None:
-        masks = [
-            entry.mask
-            for name, owner, entry in self._places
-            if name in owner._buffers or "parametrizations" in owner._modules
-        ]
-        if masks:
-            masks = [mask for mask in masks if mask is not None]
-        seen = [mask._version for mask in masks]
-        seen += map(id, masks)
-        if seen != self._seen:
-            self.version += 1
-        self._masked, self._seen = masks, seen
 
     def settle(self) -> None:
         """See `MaskRegistry`: what is written through `.data` has no version, so contents count.
 
-        They are those of the latest `table`.
+        They are those of the latest `table`. The next one looks at each place again: a mask may
+        have taken the place of another buffer.
         """
+        self._sizes = []
         if not (self._masked or self._packed):
             return
         packed = [np.packbits(tensor_values(mask) != 0).tobytes() for mask in self._masked]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.core import thinning
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.record.overhead_timer import OverheadTimer
 
@@ -404,3 +405,18 @@ def test_a_call_without_params_is_counted_with_its_mend(tmp_path):
             "Could not make a record: UnknownArgument: Could not call record: expected params=, "
             "got none. Write record(params=…).": 2
         }
+
+
+def test_what_was_left_out_is_not_looked_at_after_a_restart(tmp_path, monkeypatch):
+    monkeypatch.setattr(thinning, "CAPACITY", 4)
+    params = {"w": jnp.ones((3, 5))}
+    held = {"trainable": {"w": False}, "every": 1, "initial_step": 0}
+    recorder = pastnet.jax.Recorder(tmp_path, params, **held)
+    for step in range(1, 7):  # the last is left out
+        recorder.record(step, params)
+    recorder.restart(6, params)
+    other = {"w": jnp.zeros((3, 5))}
+    recorder.declare(other, trainable={"w": True})
+    recorder.declare(other, trainable={"w": False})
+    recorder.close()
+    assert all(run.violations == () for run in pastnet.read(tmp_path).runs.values())

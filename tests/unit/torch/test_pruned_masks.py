@@ -11,6 +11,7 @@ from torch import nn  # noqa: E402
 from torch.ao.pruning import FakeSparsity  # noqa: E402
 from torch.nn.utils import parametrize, prune  # noqa: E402
 
+import tb_pastnet as pastnet  # noqa: E402
 from tb_pastnet.record.masks.declared_masks import declared_table  # noqa: E402
 from tb_pastnet.torch.module_weights import network_of  # noqa: E402
 from tb_pastnet.torch.pruned_masks import PrunedMasks  # noqa: E402
@@ -80,3 +81,21 @@ def test_a_sparsifier_may_come_later():
     parametrize.register_parametrization(module, "weight", FakeSparsity(mask))
     assert find().version != version
     np.testing.assert_array_equal(find().read("weight")[0], mask.numpy() == 1)
+
+
+def test_a_mask_in_the_place_of_another_buffer_is_found(tmp_path):
+    model = torch.nn.Linear(4, 3)
+    model.register_buffer("count", torch.ones(1, dtype=torch.int64))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with pastnet.torch.Recorder(tmp_path, model, optimizer, every=1) as recorder:
+        for step in range(1, 6):
+            model(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+            if step == 3:
+                del model.count
+                prune.custom_from_mask(
+                    model, "weight", torch.tensor([[0.0], [1], [1]]).expand(3, 4)
+                )
+            recorder.record(step)
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.variables["weight"].kept[:, 0].tolist() == [1, 1, 0, 0, 0]
