@@ -46,12 +46,12 @@ class SketchSeries:
         """The sketches of some variables, in this order; NaN for those without any."""
         places = {name: place for place, name in enumerate(self.variables)}
         rows = np.array([places.get(name, _UNKNOWN) for name in variables], np.int64)
-        known = rows != _UNKNOWN
+        sketched = rows != _UNKNOWN
         # Only theirs are copied: each layer of a run may be asked for by itself.
         values = np.full((len(self.steps), len(rows), BUCKETS), np.nan)
-        values[:, known] = self.values[:, rows[known]]
+        values[:, sketched] = self.values[:, rows[sketched]]
         grid = np.zeros(values.shape[:2])
-        grid[:, known] = self.grid[:, rows[known]]
+        grid[:, sketched] = self.grid[:, rows[sketched]]
         return replace(self, variables=tuple(variables), values=values, grid=grid)
 
 

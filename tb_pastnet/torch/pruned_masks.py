@@ -54,7 +54,7 @@ class PrunedMasks(MaskRegistry):
         self._parts = [part for own in owners for part in (own._buffers, own._modules)]
         self._sizes: list[int] = []
         self._seen: list[int] = []
-        self._others = declared.version, HELD.version
+        self._versions = declared.version, HELD.version
         # They are kept: a later one can't get the id of one that is gone.
         self._masked: list[Any] = []
         self._packed: list[bytes] = []
@@ -75,10 +75,10 @@ class PrunedMasks(MaskRegistry):
             if seen != self._seen:
                 self.version += 1
             self._masked, self._seen, self._sizes = masks, seen, sizes
-        others = self._declared.version, HELD.version
-        if others != self._others:
+        versions = self._declared.version, HELD.version
+        if versions != self._versions:
             self.version += 1
-            self._others = others
+            self._versions = versions
         return self._table
 
     def settle(self) -> None:
