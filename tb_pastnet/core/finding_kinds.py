@@ -96,6 +96,7 @@ class LayerFacts(NamedTuple):
     proven: bool = False
     verdict: Verdict | None = None
     variables: Sequence[str] = ()  # their ids
+    account: Account = Account()  # of the records of its main variable
 
 
 class Violated(NamedTuple):

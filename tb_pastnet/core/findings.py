@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-from tb_pastnet.core.channel_states import Lasting
-from tb_pastnet.core.counted import counted, named, stretches
+from tb_pastnet.core.counted import counted, named
 from tb_pastnet.core.expected import Outcome
 from tb_pastnet.core.finding_kinds import (
     KINDS,
@@ -23,19 +21,13 @@ from tb_pastnet.core.finding_kinds import (
     RunFacts,
     Violated,
 )
+from tb_pastnet.core.finding_words import about_layers, about_runs, pairs, where
 from tb_pastnet.core.following import CAUSES as FOLLOW_CAUSES
 from tb_pastnet.core.following import FollowRecords, follow_causes
-from tb_pastnet.core.standing import UNKNOWN, in_words, may_move
+from tb_pastnet.core.lasting_findings import lasting_findings
+from tb_pastnet.core.run_changes import RateJump
 from tb_pastnet.core.travel import TRAVELS, Verdict, percent
 from tb_pastnet.core.violation import CAUSES, between
-
-
-class _Standing(NamedTuple):
-    """Since when channels of a layer are in a state."""
-
-    run: RunFacts
-    layer: LayerFacts
-    own: Lasting
 
 
 def findings(runs: Sequence[RunFacts]) -> list[Finding]:
@@ -47,9 +39,10 @@ def findings(runs: Sequence[RunFacts]) -> list[Finding]:
         *_statistics(runs, several),
         *_unread(runs, several),
         *_lost(runs, several),
+        *_lost_of_layers(runs, several),
         *_never_stepped(runs, several),
         *_silent(runs, several),
-        *_states(runs, several),
+        *lasting_findings(runs, several),
         *_settled(runs, several),
         *_following(runs, several),
         *_mask_changes(runs, several),
@@ -78,9 +71,10 @@ def _violations(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         since, until = first.first_step, max(each.last_step for _, each in group)
         still = any(each.last_step == run.last_step for run, each in group)
         when = f"since step {since:,}" if still else between(since, until)
+        place = where([(run.name, each.layer) for run, each in group], several)
         text = (
-            f"{counted(channels, 'channel')} of {_where(layers, names, several)} changed while "
-            f"frozen or pruned, {when}. Likely cause: {CAUSES.get(cause, cause)}"
+            f"{counted(channels, 'channel')} of {place} changed while frozen or pruned, {when}. "
+            f"Likely cause: {CAUSES.get(cause, cause)}"
         )
         yield Finding(
             "violations", cause, names, layers, channels, since, {"last_step": until}, text,
@@ -126,8 +120,9 @@ def _statistics(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     still = any(moved.last_step == run.last_step for run, moved in group)
     when = f"since step {since:,}" if still else between(since, until)
     text = (
-        f"{_where(layers, names, several)}: statistics moved while the weights were frozen, "
-        f"{when}. Call frozen layers in inference mode: training=False, or eval() in PyTorch"
+        f"{where([(run.name, moved.layer) for run, moved in group], several)}: statistics moved "
+        f"while the weights were frozen, {when}. Call frozen layers in inference mode: "
+        "training=False, or eval() in PyTorch"
     )
     run, first = min(group, key=lambda entry: entry[1].first_step)
     channels = sum(moved.channels for _, moved in group)
@@ -143,7 +138,7 @@ def _unread(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         names, (text, *others) = tuple(problems), dict.fromkeys(problems.values())
         text = f"{named(names, 'run')}: {text}" if several else text
         text += f", and {counted(len(others), 'other problem')}" if others else ""
-        yield _about_runs("unreadable", names, {}, text)
+        yield about_runs("unreadable", names, {}, text)
 
 
 def _lost(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -158,17 +153,24 @@ def _lost(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
             offered = sum(run.account.offered for run in runs if run.name in names)
             where = f" of {named(names, 'run')}" if several else ""
             text = f"{lost:,} of {counted(offered, 'record')}{where} {why}"
-            yield _about_runs(kind, names, {"records": lost, "due": offered}, text)
+            yield about_runs(kind, names, {"records": lost, "due": offered}, text)
 
 
-def _about_runs(
-    kind: str,
-    names: tuple[str, ...],
-    numbers: Mapping[str, int],
-    text: str,
-    step: int | None = None,
-) -> Finding:
-    return Finding(kind, None, names, (), None, step, numbers, text, shown_run=names[0])
+def _lost_of_layers(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
+    """Layers that lack more records than their runs."""
+    members = [
+        (run, layer)
+        for run in runs
+        for layer in run.layers
+        if layer.account.unreadable > run.account.unreadable
+    ]
+    if members:
+        lost = sum(layer.account.unreadable for _, layer in members)
+        due = sum(layer.account.offered for _, layer in members)
+        place = where(pairs(members), several)
+        text = f"{lost:,} of {counted(due, 'record')} of {place} can't be read"
+        numbers = {"records": lost, "due": due}
+        yield about_layers("unreadable", members, None, None, numbers, text, members[0][0].name)
 
 
 def _never_stepped(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -178,7 +180,7 @@ def _never_stepped(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]
         calls = sum(run.stepless_calls for run in stepless)
         who = f"{named(names, 'run')}: " if several else ""
         text = f"{who}{counted(calls, 'call')} of record, 0 optimizer steps"
-        yield _about_runs("never_stepped", names, {"calls": calls}, text, stepless[0].last_step)
+        yield about_runs("never_stepped", names, {"calls": calls}, text, stepless[0].last_step)
 
 
 def _silent(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -198,107 +200,11 @@ def _silent(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     first = " (first)" if len(ends) > 1 else ""
     newest = max(run.last_step or 0 for run, _ in silent)
     whose = "the run is" if len({run.name for run, _ in silent}) == 1 else "the runs are"
-    names = _where(*_ids(silent), several)
+    names = where(pairs(silent), several)
     text = f"{names}: {until}{first}; {whose} at {newest:,}"
     step = ends[0] if ends else None
     shown = next(run.name for run, layer in silent if layer.last_step == step)
-    yield _about_layers("silent", silent, None, step, {"newest": newest}, text, shown)
-
-
-def _states(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
-    """What lasts up to the newest record: frozen, pruned, nonfinite and unchanged channels."""
-    groups: dict[tuple[str, str | None], list[_Standing]] = {}
-    for run in runs:
-        for layer in run.layers:
-            for kind, own in layer.lasting.items():
-                key = _kind_and_cause(kind, run, layer)
-                groups.setdefault(key, []).append(_Standing(run, layer, own))
-    for (kind, cause), group in groups.items():
-        members = [(run, layer) for run, layer, _ in group]
-        of = sum({(run.name, layer.id): layer.channels for run, layer in members}.values())
-        channels = sum(own.channels for _, _, own in group)
-        since = max(own.since for _, _, own in group)
-        first = min(group, key=lambda standing: standing.own.first)
-        if kind in _STATES:
-            text = _state_text(kind, group, of, several)
-        else:
-            text = _unchanged_text(kind, cause, group, of, several)
-        numbers = {"of": of, "since": since, "records": min(own.records for _, _, own in group)}
-        step, shown = first.own.first, first.run.name
-        yield _about_layers(kind, members, channels, step, numbers, text, shown, cause)
-
-
-def _kind_and_cause(kind: str, run: RunFacts, layer: LayerFacts) -> tuple[str, str | None]:
-    # What an optimizer may still reach isn't stalled.
-    if kind == "stalled" and not (run.closed or layer.proven):
-        kind = "unchanged"
-    if kind == "stalled":
-        return kind, layer.cause or UNKNOWN
-    known = kind == "unchanged" and layer.cause not in ("", UNKNOWN)
-    return kind, layer.cause if known else None
-
-
-_STATES = {
-    "frozen": "frozen",
-    "pruned": "pruned",
-    "nonfinite": "NaN or infinite",
-    "unfrozen": "unfrozen",
-    "refrozen": "frozen again",
-    "reactivated": "no longer pruned",
-}
-"""States in words."""
-
-
-def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -> str:
-    first, names = min(group, key=lambda standing: standing.own.first), _where_of(group, several)
-    since = max(own.since for _, _, own in group)
-    channels, state = sum(own.channels for _, _, own in group), _STATES[kind]
-    if first.own.first == since:
-        who = _who(group, of, "channel", names)
-        return f"{who}: {state} since step {since:,}"
-    begun = [standing for standing in group if standing.own.first == first.own.first]
-    which = "all of them at once" if len(begun) == len(group) else _where_of(begun, several)
-    if len(group) == 1:
-        some = first.own.first_channels
-        which = f"channel {first.own.channel:,}" if some == 1 else counted(some, "channel")
-    share = f"{'all ' if channels == of else f'{channels:,} of '}{counted(of, 'channel')}"
-    return (
-        f"{names}: first {state} at step {first.own.first:,} ({which}); "
-        f"{share} since step {since:,}"
-    )
-
-
-def _who(group: Sequence[_Standing], of: int, noun: str, names: str) -> str:
-    """All of some layers, their experts by number, or so many of their channels."""
-    channels = sum(own.channels for _, _, own in group)
-    if channels == of:
-        return names
-    chosen = dict.fromkeys(own.experts for _, _, own in group)
-    experts = next(iter(chosen))
-    if experts and len(chosen) == 1:
-        return f"{'expert' if len(experts) == 1 else 'experts'} {stretches(experts)} of {names}"
-    return f"{channels:,} of {counted(of, noun)} of {names}"
-
-
-def _unchanged_text(
-    kind: str, cause: str | None, group: Sequence[_Standing], of: int, several: bool
-) -> str:
-    names = _where_of(group, several)
-    noun = "row" if kind == "rows" else "channel"
-    who = _who(group, of, noun, names)
-    # No more is known: between records, a weight may change and come back.
-    fewest, most = (pick(own.records for _, _, own in group) for pick in (min, max))
-    if all(own.since == layer.first_step for _, layer, own in group):
-        records = counted(most, "record") if fewest == most else f"{fewest:,} to {most:,} records"
-        when = f"at all {records}"
-    else:
-        since, first = max(own.since for *_, own in group), min(own.first for *_, own in group)
-        some = f", some from step {first:,} on" if first < since else ""
-        when = f"at the last {counted(fewest, 'record')}, from step {since:,} on{some}"
-    stalled = "stalled, " if kind == "stalled" else ""
-    state = "idle" if cause is not None and may_move(cause) else "unchanged"
-    why = {None: "", UNKNOWN: ". Cause unknown"}.get(cause, f". Cause: {in_words(cause or '')}")
-    return f"{who}: {stalled}{state} {when}{why}"
+    yield about_layers("silent", silent, None, step, {"newest": newest}, text, shown)
 
 
 def _settled(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -310,16 +216,17 @@ def _settled(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
             if verdict and verdict.kind != TRAVELS and "stalled" not in layer.lasting:
                 groups.setdefault(verdict.kind, []).append((run, layer, verdict))
     for kind, group in groups.items():
-        members = [(run, layer) for run, layer, _ in group]
-        largest = max((verdict for *_, verdict in group), key=lambda verdict: verdict.share)
-        since = min(verdict.since for *_, verdict in group)
-        most = "at most " if len(group) > 1 else ""
+        members, verdicts = [(run, layer) for run, layer, _ in group], [own for *_, own in group]
+        share, since = (max(getattr(own, name) for own in verdicts) for name in ("share", "since"))
+        fewest, most = (pick(own.steps for own in verdicts) for pick in (min, max))
+        steps = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
         text = (
-            f"{_where(*_ids(members), several)}: {kind} since step {since:,}, {most}"
-            f"{percent(largest.share)} of the norm in the last {largest.steps:,} steps"
+            f"{where(pairs(members), several)}: {kind} since step {since:,}, "
+            f"{'at most ' if len(group) > 1 else ''}{percent(share)} of the norm in the last "
+            f"{steps} steps"
         )
-        numbers = {"steps": largest.steps}
-        yield _about_layers("settled", members, None, since, numbers, text, group[0][0].name, kind)
+        first, numbers = min(own.since for own in verdicts), {"steps": most}
+        yield about_layers("settled", members, None, first, numbers, text, group[0][0].name, kind)
 
 
 def _following(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -332,19 +239,19 @@ def _following(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
                 groups.setdefault(cause, []).append((run, layers[pair.layer], pair))
     for cause, group in groups.items():
         members = [(run, layer) for run, layer, _ in group]
-        pairs = [pair for *_, pair in group]
+        followed = [pair for *_, pair in group]
         names = {run.name for run, _ in members}
         weights, of = len(group), sum(len(run.followed) for run in runs if run.name in names)
-        records = min(len(pair.steps) for pair in pairs)
-        first = min(int(pair.steps[0]) for pair in pairs)
+        records = min(len(pair.steps) for pair in followed)
+        first = min(int(pair.steps[0]) for pair in followed)
         text = (
             f"{weights:,} of {counted(of, 'weight')} in follows=, of "
-            f"{_where(*_ids(members), several)}, {FOLLOW_CAUSES[cause]} "
+            f"{where(pairs(members), several)}, {FOLLOW_CAUSES[cause]} "
             f"({counted(records, 'record')})"
         )
         numbers = {"weights": weights, "of": of, "records": records}
         shown = members[0][0].name
-        yield _about_layers("follows", members, None, first, numbers, text, shown, cause)
+        yield about_layers("follows", members, None, first, numbers, text, shown, cause)
 
 
 def _mask_changes(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -360,20 +267,23 @@ def _mask_changes(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         fewest, most = (pick(own.times for *_, own in each) for pick in (min, max))
         some = "" if fewest == most else "up to "
         text = (
-            f"{_where(*_ids(members), several)}: masks changed {some}{counted(most, 'time')}, "
+            f"{where(pairs(members), several)}: masks changed {some}{counted(most, 'time')}, "
             f"{between(first, last)}"
         )
         numbers = {"times": most, "last_step": last}
-        yield _about_layers("masks", members, None, first, numbers, text, members[0][0].name)
+        yield about_layers("masks", members, None, first, numbers, text, members[0][0].name)
 
 
 def _rate_jumps(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
-    jumps = [(run.name, jump) for run in runs for jump in run.changes.rates]
-    if jumps:
-        _, first = min(jumps, key=lambda entry: entry[1].step)
+    # Of groups of weights whose rates jump at one step the highest is told.
+    highest: dict[tuple[str, int], RateJump] = {}
+    for run in runs:
+        for jump in sorted(run.changes.rates, key=lambda jump: max(jump.before, jump.after)):
+            highest[run.name, jump.step] = jump
+    if highest:
+        first = min(highest.values(), key=lambda jump: jump.step)
         text = f"the learning rate jumped from {first.before:.3g} to {first.after:.3g}"
-        steps = [(run, jump.step) for run, jump in jumps]
-        yield _about_steps("learning_rate", steps, f"{text} at step {first.step:,}", several)
+        yield _about_steps("learning_rate", [*highest], f"{text} at step {first.step:,}", several)
 
 
 def _resumed(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
@@ -395,40 +305,4 @@ def _about_steps(kind: str, steps: Sequence[tuple[str, int]], text: str, several
         text += f", and {counted(most - 1, 'more time')} up to step {last:,}"
     text = f"{named(names, 'run')}: {text}" if several else f"{text[0].upper()}{text[1:]}"
     numbers = {"times": most, "last_step": last}
-    return _about_runs(kind, names, numbers, text, min(step for _, step in steps))
-
-
-_Members = Sequence[tuple[RunFacts, LayerFacts]]
-
-
-def _about_layers(
-    kind: str,
-    members: _Members,
-    channels: int | None,
-    step: int | None,
-    numbers: Mapping[str, int],
-    text: str,
-    shown_run: str,
-    cause: str | None = None,
-) -> Finding:
-    layers, runs = _ids(members)
-    only = layers[0] if len(layers) == 1 else None
-    return Finding(
-        kind, cause, runs, layers, channels, step, numbers, text,
-        "layer" if only else "network", shown_run, only,
-    )  # fmt: skip
-
-
-def _ids(members: _Members) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The layers and the runs, each once."""
-    layers = tuple(dict.fromkeys(layer.id for _, layer in members))
-    return layers, tuple(dict.fromkeys(run.name for run, _ in members))
-
-
-def _where_of(group: Sequence[_Standing], several: bool) -> str:
-    return _where(*_ids([(run, layer) for run, layer, _ in group]), several)
-
-
-def _where(layers: Sequence[str], runs: Sequence[str], several: bool) -> str:
-    """Layers for a sentence, with their runs if there are several to choose from."""
-    return f"{named(layers)} in {named(runs, 'run')}" if several else named(layers)
+    return about_runs(kind, names, numbers, text, min(step for _, step in steps))

@@ -52,6 +52,7 @@ def _facts(reader: RunReader) -> RunFacts:
             *summary.causes[number],
             judged(sketches, layer.main, summary.endings[number]),
             layer.variables,
+            summary.accounts[number],
         )
         for number, layer in enumerate(run.layers)
     ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
@@ -85,7 +88,8 @@ def test_layers_and_runs_are_one_sentence() -> None:
     runs = [run(layer("dense", frozen=[0] * at + [4] * (4 - at)), name=f"r{at}") for at in (2, 1)]
     (found,) = findings([*runs, run(layer("dense"), name="free", last=40)._replace(layers=())])
     assert found.text == (
-        "dense in r2 and r1: first frozen at step 20 (dense in r1); all 8 channels since step 30"
+        "r2 and r1: first frozen at step 20 in r1 (dense) and at step 30 in r2 (dense); "
+        "all 8 channels since step 30"
     )
     assert (found.runs, found.layers, found.layer) == (("r2", "r1"), ("dense",), "dense")
     assert found.shown_run == "r1"  # where it was first
@@ -105,6 +109,46 @@ def test_of_several_runs_a_jump_is_said_of_the_one_that_made_it() -> None:
     ]
     assert texts(*runs) == ["a and b: the learning rate jumped from 0.5 to 0.25 at step 20 in b"]
     assert texts(runs[0]) == ["The learning rate jumped from 0.1 to 0.01 at step 30"]
+
+
+def test_rates_of_groups_that_jump_at_one_step_are_one_jump_that_of_the_highest() -> None:
+    jumps = [RateJump(20, 1e-9, 5e-5), RateJump(20, 3e-8, 1e-3), RateJump(30, 1e-4, 1e-5)]
+    assert texts(run()._replace(changes=RunChanges(rates=jumps))) == [
+        "The learning rate jumped from 3e-08 to 0.001 at step 20, and 1 more time up to step 30"
+    ]
+
+
+def test_layers_that_lack_more_records_than_their_run_are_said() -> None:
+    lost = Account(40, shown=24, unreadable=16)
+    each = {"a": lost, "b": Account(40, 40)}
+    damaged = [layer(name, frozen=[0] * 4)._replace(account=own) for name, own in each.items()]
+    assert texts(run(*damaged)._replace(account=Account(40, 40))) == [
+        "16 of 40 records of a can't be read"
+    ]
+    assert texts(run(*damaged)._replace(account=lost)) == ["16 of 40 records can't be read"]
+
+
+@given(st.sets(st.tuples(st.sampled_from("uvwx"), st.sampled_from("abc")), min_size=1))
+def test_a_sentence_names_no_layer_of_a_run_that_it_is_not_about(
+    said: set[tuple[str, str]],
+) -> None:
+    runs = [
+        run(
+            *(layer(name, pruned=[0, 4]) for name in "abc" if (own, name) in said),
+            name=own,
+            last=20,
+        )
+        for own in sorted({own for own, _ in said} | {"free"})
+    ]
+    (text,) = texts(*runs)
+    where = text.removesuffix(": pruned since step 20")
+    if "(" not in where:
+        where = "{1} ({0})".format(*where.split(" in "))
+    parts = re.findall(r"([u-x, and]+?) \(([^)]*)\)", where)
+    listed = [
+        (re.findall(r"\b[u-x]\b", own), re.findall(r"\b[a-c]\b", these)) for own, these in parts
+    ]
+    assert {(own, name) for owns, names in listed for own in owns for name in names} == said
 
 
 def test_of_several_that_begin_at_one_record_none_is_named_as_the_first() -> None:
