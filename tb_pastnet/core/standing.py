@@ -27,7 +27,8 @@ CAUSES: Mapping[str, StandingCause] = {
     ),
     "rate": StandingCause("the learning rate is 0", proven=False),
     "no_gradient": StandingCause(
-        "their gradient is None. Let the loss depend on them, without detach or no_grad in between"
+        "their gradient is None: the loss doesn't depend on them (detach, no_grad, or a part that "
+        "isn't used)"
     ),
     "zero_gradient": StandingCause("their gradient is exactly zero", proven=False),
     "zero_adapter": StandingCause(

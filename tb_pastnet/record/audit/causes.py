@@ -109,7 +109,7 @@ def _overwritten(facts: Facts) -> bool:
 
 
 def _decays(facts: Facts) -> bool:
-    for rates in facts.rates:
+    for rates in (*facts.rates, *_fewer(facts)):
         decayed = _decayed(facts, rates)
         if decayed is None:
             continue
@@ -120,6 +120,20 @@ def _decays(facts: Facts) -> bool:
         if 0 < moved < np.inf and off.sum() <= _UNEXPLAINED * moved + min(rounding, moved / 2):
             return True
     return False
+
+
+def _fewer(facts: Facts) -> list[Array]:
+    """As many of the updates as the movement takes, where they need a gradient, at the mean rate.
+
+    A gradient may have reached held weights in a few updates only.
+    """
+    rates = min(facts.rates, key=len, default=np.zeros(0))
+    if not (facts.gradient_left or facts.gradient_zero) or not rates.any() or not facts.decay:
+        return []
+    was, current, mean = _wide(facts.was), _wide(facts.current), float(rates.mean())
+    with np.errstate(all="ignore"):
+        count = float((1 - (current @ was) / (was @ was)) / (mean * facts.decay))
+    return [np.full(round(count), mean)] if 0.5 < count < len(rates) else []
 
 
 def _decayed(facts: Facts, rates: Array) -> Array | None:

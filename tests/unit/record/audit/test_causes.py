@@ -47,6 +47,15 @@ def test_weight_decay_of_another_size_is_none(off):
     assert cause_of(Facts(WAS, decayed(WAS, **off), decay=0.1, rates=RATES)) == "unknown"
 
 
+@pytest.mark.parametrize("known", [{"gradient_left": True}, {"gradient_zero": True}])
+def test_weight_decay_of_the_updates_that_had_a_gradient(known):
+    for updates in (1, 3, 9):
+        facts = Facts(WAS, decayed(WAS, updates=updates), decay=0.1, rates=RATES, **known)
+        assert cause_of(facts) == "weight_decay"
+    moved = Facts(WAS, WAS - np.float32(0.001) * SLOT, decay=0.1, rates=RATES, gradient_left=True)
+    assert cause_of(moved) == "stale_gradient"
+
+
 def test_weight_decay_of_one_of_several_intervals():
     rates = [np.full(25, 0.01), np.full(10, 0.01)]
     assert cause_of(Facts(WAS, decayed(WAS), decay=0.1, rates=rates)) == "weight_decay"
