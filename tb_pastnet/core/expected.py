@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from tb_pastnet.core.compared import Compared, HeldSpan
+from tb_pastnet.core.compared import BY_FINGERPRINT, Compared, HeldSpan
 from tb_pastnet.core.counted import counted, named
 from tb_pastnet.core.log_names import LogNames
 from tb_pastnet.core.verified import ComparedLineage, RecordedWeight, standing_lineages
@@ -346,8 +346,10 @@ def _why_not_frozen(evidence: _Evidence, name: str) -> tuple[str, int] | None:
     changed = [own for own in owns if own is not None and own.changed_at is not None]
     if changed:
         first, most = changed[0].changed_at or 0, max(own.changed for own in changed)
-        size = evidence.weights[name].size
-        return f"{most:,} of {counted(size, 'value')} changed, first seen at step {first:,}", first
+        size = counted(evidence.weights[name].size, "value")
+        # A fingerprint shows that a channel has changed, not how many of its values.
+        least = "at least " if any(own.by == BY_FINGERPRINT for own in changed) else ""
+        return f"{least}{most:,} of {size} changed, first seen at step {first:,}", first
     spans = [span for own in owns if own is not None for span in own.spans]
     held_whole = [span for span in spans if span.whole]
     held = sum(span.records for span in held_whole)

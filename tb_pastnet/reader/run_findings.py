@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tb_pastnet.core.account import NO_OPTIMIZER_STEP
 from tb_pastnet.core.finding_kinds import Finding, LayerFacts, RunFacts, Violated
 from tb_pastnet.core.findings import findings
 from tb_pastnet.core.following import FollowRecords
@@ -64,8 +63,7 @@ def _facts(reader: RunReader) -> RunFacts:
         contradicted=contradictions_in(run),
         followed=_followed(reader),
         changes=_changes(reader),
-        # An earlier lineage may never have stepped.
-        stepless_calls=run.lineages[-1].notes[NO_OPTIMIZER_STEP] if run.lineages else 0,
+        stepless_calls=run.stepless_calls,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_pastnet.core.account import Account, settle
+from tb_pastnet.core.account import NO_OPTIMIZER_STEP, Account, settle
 from tb_pastnet.core.lineage import supersede, writers_of
 from tb_pastnet.format.budget import MAX_CHANNELS, MAX_NAMES
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry
@@ -81,6 +81,11 @@ class CatalogRun:
     def closed(self) -> bool:
         """Whether training ended normally."""
         return bool(self.lineages) and self.lineages[-1].timeline.closed
+
+    @property
+    def stepless_calls(self) -> int:
+        """How often its newest writer called `record`, if no optimizer ever made a step."""
+        return self.lineages[-1].notes[NO_OPTIMIZER_STEP] if self.lineages else 0
 
     @property
     def overhead(self) -> Overhead | None:

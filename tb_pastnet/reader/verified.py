@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tb_pastnet.core.counted import counted
 from tb_pastnet.core.expected import (
     FAILS,
     FROZEN,
@@ -98,20 +99,25 @@ def contradictions_in(run: CatalogRun) -> list[Outcome]:
 
 def unverifiable(run: CatalogRun) -> str:
     """Why nothing can be said about a whole run; "" if something can."""
+    return next(_problems(run), "")
+
+
+def _problems(run: CatalogRun) -> Iterator[str]:
     if run.problem:
-        return run.problem
+        yield run.problem
     if run.source != SINK:
-        return "it was written by tf.summary, so nothing was compared"
+        yield "it was written by tf.summary, so nothing was compared"
     if run.account.unreadable:
-        return f"{run.account.unreadable:,} of {run.account.offered:,} records can't be read"
+        yield f"{run.account.unreadable:,} of {run.account.offered:,} records can't be read"
     if not len(run.axis.steps):
-        return "there is no record"
+        yield "there is no record"
+    if run.stepless_calls:
+        yield f"{counted(run.stepless_calls, 'call')} of record, 0 optimizer steps"
     if not run.closed:
-        return "training continues, or did not end normally"
-    unread = [text for text in _PARTIAL if run.notes[text]]
+        yield "training continues, or did not end normally"
+    yield from (text for text in _PARTIAL if run.notes[text])
     if any(map(_lacks_comparisons, run.lineages)):
-        unread.append("what was compared at its last records can't be read")
-    return next(iter(unread), "")
+        yield "what was compared at its last records can't be read"
 
 
 def _lacks_comparisons(head: LineageHead) -> bool:

@@ -79,10 +79,20 @@ def same(found: list[Any], expected: Any, form: str) -> bool:
     return np.array_equal(np.asarray(found, expected.dtype), expected, equal_nan=expected.dtype.kind == "f")  # fmt: skip
 
 
+def by_fingerprint(logdir: Path) -> None:
+    """A violation of which nobody knows how many elements it has, or how far they moved."""
+    weight = np.ones((9, 65), np.float32)
+    options: dict[str, Any] = {"trainable": {"dense/kernel": False}, "audit": "fingerprints"}
+    with pastnet.numpy.Recorder(logdir, {"dense/kernel": lambda: weight}, **options) as recorder:
+        recorder.record(1)
+        weight[3, 64] = 2
+        recorder.record(2)
+
+
 @pytest.mark.parametrize(
     ("log", "form"),
     [
-        *((sample_log, form) for form in FORMATS),
+        *((log, form) for log in (sample_log, by_fingerprint) for form in FORMATS),
         (hostile.hostile, "csv"),
         *(pytest.param(hostile.hostile, form, marks=pytest.mark.prove) for form in FORMATS[1:]),
     ],
@@ -101,8 +111,11 @@ def test_what_is_exported_is_what_is_read(tmp_path: Path, form: str, log: Any) -
         for column in ("moving", "frozen", "pruned", "violated", "mean_delta", "pruned_weights"):
             assert same(found[column], getattr(overview, column).ravel(), form), column
         found = tables["violations", name, None]
-        for column in ("layer", "variable", "channel", "first_step", "held", "largest", "cause"):
+        for column in ("layer", "variable", "channel", "first_step", "held", "cause"):
             assert same(found[column], [getattr(one, column) for one in run.violations], form)
+        for column in ("elements", "largest"):
+            values = np.array([getattr(one, column) for one in run.violations], np.float64)
+            assert same(found[column], values, form)
         if run.function.places:
             found = tables["function", name, None]
             assert same(found["relative"], run.function.relative.ravel(), form)

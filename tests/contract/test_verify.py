@@ -224,7 +224,8 @@ def normalised(mode: str, **settings: Any) -> Callable[[Path], None]:
             for step in range(1, 11):
                 optimizer.zero_grad()
                 model(torch.randn(8, 2)).square().sum().backward()
-                optimizer.step()
+                if mode != "without steps":
+                    optimizer.step()
                 recorder.record(step)
 
     return build
@@ -464,6 +465,12 @@ CASES = {
     "only in the second part": Case(grown, frozen("base.*"), 1, ("base/b/kernel: held at 10 of 20",)),
     "without the comparisons of its end": Case(
         without_last_comparisons, ASKED, 2, ("compared at its last records can't be read",)
+    ),
+    "no optimizer made a step": Case(
+        normalised("without steps"), frozen("base.*"), 2, ("10 calls of record, 0 optimizer steps",)
+    ),
+    "leak, seen by fingerprint": Case(
+        told(leak(5), audit="fingerprints"), ASKED, 1, ("at least 1 of 12 values changed",)
     ),
     "computed from what trains": Case(
         normalised_weight, frozen("*.weight"), 1, ("with the weights it is computed from",)
