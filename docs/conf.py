@@ -74,7 +74,7 @@ UNSEARCHED = "---\nnosearch: true\n---\n"
 MEASURED = {"benchmarks/index", "benchmarks/performance", "benchmarks/promises"}
 
 FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGE = re.compile(r"https://tb-pastnet\.github\.io/tb_pastnet/([\w/]+)\.html")
+PAGE = re.compile(r"https://tb-pastnet\.github\.io/tb_pastnet/([\w/]+)\.html(?:#[\w-]+)?")
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 PICTURE = re.compile(
     r'<picture>\s*<source[^>]*srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*</picture>'

@@ -278,7 +278,9 @@ def _of_run(run: dict[str, Any], columns: int) -> Iterator[str]:
         yield from _table(run["layers"], run["last_step"], columns)
     if run["violations"]:
         yield ""
-        yield f"{counted(run['violated_channels'], 'channel')} changed while frozen or pruned:"
+        weights = len({violation["variable"] for violation in run["violations"]})
+        channels = counted(run["violated_channels"], "channel")
+        yield f"{channels}, in {counted(weights, 'weight')}, changed while frozen or pruned:"
         yield from _texts(run["violations"])
     for text, count in run["notes"].items():
         yield f"{printable(text)} ({count:,})"

@@ -44,7 +44,7 @@ class PastNetCallback(CountingCallback):
         every: a record is due when `step // every` grows, at the first step, and at the last step
             of a `fit` with a known number of batches.
         past: what weights are compared with, as for `Recorder`: "previous" is one execution before,
-            "epoch" the end of the last epoch, "initial" the beginning of `fit`.
+            "epoch" the end of the last epoch, "initial" the beginning of training.
         variables: the weights to record, as names, patterns such as `"*/kernel"`, or variables.
             None: all.
         channel_axis: corrections of channel axes by name, for example `{"mix/kernel": 0}`.

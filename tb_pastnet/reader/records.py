@@ -397,7 +397,7 @@ class Layer(Records):
         """What the last half of the records proves: it moves in place, has arrived, or travels.
 
         None if too little is known: at least 8 sketches in the last half, the learning rate, which
-        is above a tenth of its highest, and no change of the kept mask, and no restart since then.
+        is above a tenth of its highest, and no change of its masks, and no restart since then.
         """
         return verdict_of(self._reader, self.variable)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import torch
 
 from tb_pastnet.core.arguments import answered
+from tb_pastnet.core.counted import named
 from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.record.alerts import LOG, Wish
@@ -237,8 +238,8 @@ class Recorder(Recording):
     def _note_untrained(self, weights: Iterable[TorchWeight], failures: Failures) -> None:
         if names := self._steps.left_out(weights):
             failures.add(
-                f"No optimizer trains {', '.join(map(repr, names[:3]))}, though requires_grad is "
-                f"set: add it to a group, or freeze it"
+                f"No optimizer trains {named(names, 'weight')}, though requires_grad is set: add "
+                f"{'it' if len(names) == 1 else 'them'} to a group, or freeze what shouldn't train"
             )
 
     @metered("Could not declare masks")

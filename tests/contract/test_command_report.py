@@ -117,7 +117,7 @@ def test_people_read_states_violations_and_notes(sample: Path) -> None:
     out = command("report", sample, "--run", "dense").out
     assert "6 records, steps 1 to 6; 1 writer; ended normally" in out
     assert "sparsity 22.2%" in out
-    assert "1 channel changed while frozen or pruned:" in out
+    assert "1 channel, in 1 weight, changed while frozen or pruned:" in out
     assert "1 of 4 held weights moved at step 6, by at most 0.00125" in out
     assert "The queue was full (1)" in out
     head = next(line for line in out.splitlines() if "at the last record" in line)

@@ -64,7 +64,7 @@ class Still:
             layer for each in run.findings() if each.kind == self.finding for layer in each.layers
         }
         assert named == {name.partition("/")[0] for name in still}
-        missing = [note for note in run.notes if note.startswith("No optimizer trains '0/weight'")]
+        missing = [note for note in run.notes if note.startswith("No optimizer trains 0/weight")]
         assert len(missing) == self.noted
         assert list(run.violations) == []
         for name in begun:
