@@ -31,7 +31,7 @@ from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Floats, Integers, rows_of
 from tb_pastnet.reader.lasting import add_moving, cause_at_end, lasting_of
 from tb_pastnet.reader.mask_history import MaskHistory
-from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.notes import Notes, is_damaged
 from tb_pastnet.reader.runs import SINK, CatalogRun
 from tb_pastnet.reader.sections import Sections, smallest
 from tb_pastnet.reader.state_series import KERNEL
@@ -61,6 +61,7 @@ class RunSummary:
     # int32 (layers, records), the layer's record at each step, -1 for none
     rows: npt.NDArray[np.int32]
     accounts: tuple[Account, ...]  # of each layer's main variable
+    damaged: tuple[Account, ...]  # the same where messages can't be read, elsewhere empty
     lasting: tuple[Mapping[str, Lasting], ...]  # of each layer's main variable; see `lasting_of`
     endings: tuple[Ending, ...]  # of each layer's main variable
     # why it is idle, and whether that shows that it doesn't learn; "" if it doesn't, or that
@@ -157,6 +158,7 @@ def _make_tallies(reader: RunReader) -> RunTallies:
         steps,
         np.array([rows_of(steps, main.steps) for main in mains], np.int32).reshape(pruned.shape),
         tuple(main.account for main in mains),
+        tuple(main.account if is_damaged(main.notes) else Account() for main in mains),
         tuple(map(partial(_lasting, run=run, variables=variables), run.layers)),
         tuple(main.ending for main in mains),
         tuple(main.cause for main in mains),

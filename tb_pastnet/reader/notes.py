@@ -56,6 +56,11 @@ def reason(error: UnreadableRecord) -> str:
     return DAMAGED
 
 
+def is_damaged(notes: Notes) -> bool:
+    """Whether some records are there, but can't be read."""
+    return any(notes[text] for text in (FOREIGN, NEWER, DAMAGED, WITHHELD))
+
+
 def listed(notes: Notes) -> list[dict[str, str | int]]:
     """The notes for the routes' answers, the most frequent first."""
     return [{"text": text, "count": count} for text, count in notes.most_common(_MOST)]

@@ -51,7 +51,7 @@ def _facts(reader: RunReader) -> RunFacts:
             *summary.causes[number],
             judged(sketches, layer.main, summary.endings[number]),
             layer.variables,
-            summary.accounts[number],
+            summary.damaged[number],
         )
         for number, layer in enumerate(run.layers)
     ]

@@ -64,8 +64,27 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def where(layers: Iterable[str], runs: Iterable[str], several: bool) -> str:
-    return f"{named(layers)} in {named(runs, 'run')}" if several else named(layers)
+def where(places: Iterable[tuple[str, str]], several: bool) -> str:
+    """Runs and layers: together if each run has all of the layers, else apart."""
+    places = list(dict.fromkeys(places))
+    if not several:
+        return named(layer for _, layer in places)
+    by_layers: dict[str, list[tuple[str, str]]] = {}
+    for run in dict.fromkeys(run for run, _ in places):
+        own = [layer for one, layer in places if one == run]
+        by_layers.setdefault(repr(sorted(own)), []).append((run, named(own)))
+    if len(by_layers) == 1:
+        ((*_, (_, layers)),) = [each[:1] for each in by_layers.values()]
+        return f"{layers} in {named((run for (run, _) in next(iter(by_layers.values()))), 'run')}"
+    return apart([([run for run, _ in own], own[0][1]) for own in by_layers.values()])
+
+
+def apart(parts: Sequence[tuple[Sequence[str], str]], form: str = "{runs} ({what})") -> str:
+    """What is said of some runs each: of the first three, if there are more than four."""
+    texts = [form.format(runs=named(runs, "run"), what=what) for runs, what in parts]
+    if len(texts) > 4:
+        texts[3:] = [plural(sum(len(runs) for runs, _ in parts[3:]), "more run")]
+    return named(texts)
 
 
 def findings(oracles: Sequence[Oracle]) -> list[Said]:
@@ -122,8 +141,9 @@ def _violations(oracles: Sequence[Oracle], several: bool) -> list[Said]:
         when = f"at step {first:,}" if first == last else f"from step {first:,} to {last:,}"
         if any(some[run][-1].step == each[run][1] for run in some):
             when = f"since step {first:,}"
+        places = where([(run, one.layer) for run in some for one in some[run]], several)
         text = (
-            f"{plural(channels, 'channel')} of {where(layers, some, several)} changed while frozen "
+            f"{plural(channels, 'channel')} of {places} changed while frozen "
             f"or pruned, {when}. Likely cause: {words}"
         )
         found.append(Said("violations", cause, tuple(some), layers, first, channels, text))
@@ -155,7 +175,7 @@ def _silent(oracles: Sequence[Oracle], several: bool) -> list[Said]:
     layers = tuple(dict.fromkeys(layer for _, layer, _ in some))
     runs = tuple(dict.fromkeys(made.run for _, _, made in some))
     text = (
-        f"{where(layers, runs, several)}: no record after step {min(ends):,}"
+        f"{where([(made.run, layer) for _, layer, made in some], several)}: no record after step {min(ends):,}"
         f"{' (first)' * (len(ends) > 1)}; the run{'s are' if len(runs) > 1 else ' is'} at "
         f"{max(made.records[-1] for _, _, made in some):,}"
     )
@@ -206,7 +226,8 @@ def _begin(holds: Sequence[bool]) -> int:
 def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
     layers = tuple(dict.fromkeys(one.layer for one in some))
     runs = tuple(dict.fromkeys(one.run for one in some))
-    names, count = where(layers, runs, several), sum(len(one.since) for one in some)
+    names = where([(one.run, one.layer) for one in some], several)
+    count = sum(len(one.since) for one in some)
     sizes = {(one.run, one.layer): one.own.norm.shape[1] for one in some}
     all_of = plural(sum(sizes.values()), "channel")
     whole = count == sum(sizes.values())
@@ -218,16 +239,9 @@ def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
         word = WORDS.get(kind, kind)
         text = f"{who}: {word} since step {last:,}"
         if start < last:
-            begun = [one for one in some if one.step(one.first) == start]
-            which = where([one.layer for one in begun], [one.run for one in begun], several)
-            if len(begun) == len(some):
-                which = "all of them at once"
-            if len(some) == 1:
-                which = f"channel {first.firsts[0]:,}"
-                if len(first.firsts) > 1:
-                    which = plural(len(first.firsts), "channel")
             those = f"all {all_of}" if whole else f"{count:,} of {all_of}"
-            text = f"{names}: first {word} at step {start:,} ({which}); {those} since step {last:,}"
+            who = named(runs, "run") if several else names
+            text = f"{who}: first {word} {_begins(some, several)}; {those} since step {last:,}"
     else:
         lengths = [len(one.own.steps) - max(one.since.values()) for one in some]
         if all(not any(one.since.values()) for one in some):
@@ -240,3 +254,34 @@ def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
                 how += f", some from step {start:,} on"
         text = f"{who}: stalled, {how}. Cause unknown" if kind == "stalled" else f"{who}: {how}"
     return Said(kind, "unknown" if kind == "stalled" else None, runs, layers, start, count, text)
+
+
+def _begins(some: Sequence[Member], several: bool) -> str:
+    """When it held first, in each run, and for what."""
+    begins: dict[tuple[int, str], list[str]] = {}
+    for run in dict.fromkeys(one.run for one in some):
+        own = [one for one in some if one.run == run]
+        start = min(one.step(one.first) for one in own)
+        begun = [one for one in own if one.step(one.first) == start]
+        what = named(one.layer for one in begun)
+        if len(begun) == 1:
+            of, channels = f" of {what}" * (several or len(own) > 1), begun[0].firsts
+            is_whole = len(channels) == begun[0].own.norm.shape[1]
+            one_of = f"channel {channels[0]:,}" if len(channels) == 1 else ""
+            what = what if is_whole and of else (one_of or plural(len(channels), "channel")) + of
+        elif len(begun) == len(own) and not several:
+            what = "all of them at once"
+        begins.setdefault((start, what), []).append(run)
+    ordered = sorted(begins, key=lambda begin: begin[0])
+    is_many = len({one.run for one in some}) > 1
+    return named_times([(start, what, begins[start, what]) for start, what in ordered], is_many)
+
+
+def named_times(times: Sequence[tuple[int, str, list[str]]], is_many: bool) -> str:
+    texts = [
+        f"at step {start:,}{f' in {named(runs)}' if is_many else ''} ({what})"
+        for start, what, runs in times
+    ]
+    if len(texts) > 4:
+        texts[3:] = [plural(sum(len(runs) for *_, runs in times[3:]), "more run")]
+    return named(texts)
