@@ -25,7 +25,6 @@ from tb_pastnet.core.finding_words import about_layers, about_runs, pairs, where
 from tb_pastnet.core.following import CAUSES as FOLLOW_CAUSES
 from tb_pastnet.core.following import FollowRecords, follow_causes
 from tb_pastnet.core.lasting_findings import lasting_findings
-from tb_pastnet.core.run_changes import RateJump
 from tb_pastnet.core.travel import TRAVELS, Verdict, percent
 from tb_pastnet.core.violation import CAUSES, between
 
@@ -275,15 +274,13 @@ def _mask_changes(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
 
 
 def _rate_jumps(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
-    # Of groups of weights whose rates jump at one step the highest is told.
-    highest: dict[tuple[str, int], RateJump] = {}
-    for run in runs:
-        for jump in sorted(run.changes.rates, key=lambda jump: max(jump.before, jump.after)):
-            highest[run.name, jump.step] = jump
-    if highest:
-        first = min(highest.values(), key=lambda jump: jump.step)
-        text = f"the learning rate jumped from {first.before:.3g} to {first.after:.3g}"
-        yield _about_steps("learning_rate", [*highest], f"{text} at step {first.step:,}", several)
+    jumps = [(run.name, jump) for run in runs for jump in run.changes.rates]
+    if jumps:
+        _, first = min(jumps, key=lambda entry: entry[1].step)
+        whose = f" of {named(first.layers)}" if first.layers else ""
+        text = f"the learning rate{whose} jumped from {first.before:.3g} to {first.after:.3g}"
+        steps = [(run, jump.step) for run, jump in jumps]
+        yield _about_steps("learning_rate", steps, f"{text} at step {first.step:,}", several)
 
 
 def _resumed(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:

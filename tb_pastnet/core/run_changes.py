@@ -21,6 +21,29 @@ class RateJump(NamedTuple):
     step: int
     before: float
     after: float
+    layers: tuple[str, ...] = ()  # whose rate it is; empty: that of all
+
+
+def joined_jumps(jumps: Sequence[RateJump], rates: int) -> list[RateJump]:
+    """Those of separate learning rates: at each step the highest, with the layers of all.
+
+    Args:
+        jumps: of some groups of weights, of which none may be without layers.
+        rates: how many separate rates there are. If all of them jump, it is the rate of all.
+
+    Example:
+        >>> joined_jumps([RateJump(9, 0.1, 0.2, ("a",)), RateJump(9, 0.5, 1.0, ("b",))], rates=3)
+        [RateJump(step=9, before=0.5, after=1.0, layers=('b', 'a'))]
+    """
+    at: dict[int, list[RateJump]] = {}
+    for jump in sorted(jumps, key=lambda each: max(each.before, each.after), reverse=True):
+        at.setdefault(jump.step, []).append(jump)
+    joined = []
+    for _, each in sorted(at.items()):
+        every = len(each) == rates or not all(jump.layers for jump in each)
+        layers = () if every else dict.fromkeys(name for jump in each for name in jump.layers)
+        joined.append(each[0]._replace(layers=tuple(layers)))
+    return joined
 
 
 class MaskSteps(NamedTuple):
@@ -56,7 +79,7 @@ def rate_jumps(steps: npt.NDArray[np.int64], rates: npt.NDArray[np.floating]) ->
 
     Example:
         >>> rate_jumps(np.array([1, 10, 20, 30]), np.array([0.1, 0.1, 0.01, 0.01]))
-        [RateJump(step=20, before=0.1, after=0.01)]
+        [RateJump(step=20, before=0.1, after=0.01, layers=())]
     """
     known = np.isfinite(rates)
     steps, rates = steps[known], rates[known]

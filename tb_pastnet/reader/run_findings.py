@@ -11,7 +11,14 @@ import numpy as np
 from tb_pastnet.core.finding_kinds import Finding, LayerFacts, RunFacts, Violated
 from tb_pastnet.core.findings import findings
 from tb_pastnet.core.following import FollowRecords
-from tb_pastnet.core.run_changes import MaskSteps, Resumption, RunChanges, rate_jumps
+from tb_pastnet.core.run_changes import (
+    MaskSteps,
+    RateJump,
+    Resumption,
+    RunChanges,
+    joined_jumps,
+    rate_jumps,
+)
 from tb_pastnet.reader.figures import RunSummary, summary_of
 from tb_pastnet.reader.frozen_statistics import statistics_of
 from tb_pastnet.reader.notes import Notes
@@ -77,11 +84,23 @@ def _changes(reader: RunReader) -> RunChanges:
         steps = sorted({event.step for event in events if event.step > first})
         if steps:
             masks[layer.id] = MaskSteps(len(steps), steps[0], steps[-1])
-    # Groups of weights that share a schedule jump together: once.
-    jumps = {
-        jump for rates in run.axis.separate_rates for jump in rate_jumps(run.axis.steps, rates)
-    }
-    return RunChanges(sorted(jumps), masks, resumptions(run))
+    return RunChanges(_rate_jumps(run), masks, resumptions(run))
+
+
+def _rate_jumps(run: CatalogRun) -> list[RateJump]:
+    """The jumps of the learning rates of a run, with the layers whose rates they are."""
+    shared, *groups = run.axis.separate_rates
+    members: dict[str, dict[str, None]] = {}  # layers by the name of their group
+    for head in run.lineages:
+        names = head.description.groups if head.description else ()
+        members |= {name: {} for name in names if name not in members}
+        for each in head.described.values():
+            if each.group is not None and each.group < len(names):
+                members[names[each.group]][each.layer] = None
+    jumps = list(rate_jumps(run.axis.steps, shared))
+    for rates, layers in zip(groups, members.values(), strict=False):
+        jumps += [jump._replace(layers=tuple(layers)) for jump in rate_jumps(run.axis.steps, rates)]
+    return joined_jumps(jumps, len(groups))
 
 
 def resumptions(run: CatalogRun) -> list[Resumption]:

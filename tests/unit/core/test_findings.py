@@ -111,11 +111,10 @@ def test_of_several_runs_a_jump_is_said_of_the_one_that_made_it() -> None:
     assert texts(runs[0]) == ["The learning rate jumped from 0.1 to 0.01 at step 30"]
 
 
-def test_rates_of_groups_that_jump_at_one_step_are_one_jump_that_of_the_highest() -> None:
-    jumps = [RateJump(20, 1e-9, 5e-5), RateJump(20, 3e-8, 1e-3), RateJump(30, 1e-4, 1e-5)]
-    assert texts(run()._replace(changes=RunChanges(rates=jumps))) == [
-        "The learning rate jumped from 3e-08 to 0.001 at step 20, and 1 more time up to step 30"
-    ]
+def test_a_jump_of_the_rate_of_some_layers_names_them() -> None:
+    jumps = [RateJump(20, 0.1, 0.01, ("a", "b")), RateJump(30, 1e-4, 1e-5)]
+    (text,) = texts(run()._replace(changes=RunChanges(rates=jumps)))
+    assert text.startswith("The learning rate of a and b jumped from 0.1 to 0.01 at step 20, and ")
 
 
 def test_layers_that_lack_more_records_than_their_run_are_said() -> None:

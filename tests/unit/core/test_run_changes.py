@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tb_pastnet.core.run_changes import rate_jumps
+from tb_pastnet.core.run_changes import RateJump, joined_jumps, rate_jumps
 
 LAST = 1000
 Schedule = Callable[[np.ndarray], np.ndarray]
@@ -72,3 +72,12 @@ def test_a_jump_is_found_once(name: str, every: int) -> None:
 @pytest.mark.parametrize("rates", [[], [0.1], [0.1, 0.01], [np.nan, 0.1, np.nan, 0.01], [0, 0, 0]])
 def test_too_few_rates_have_no_jump(rates: list[float]) -> None:
     assert rate_jumps(np.arange(len(rates)), np.array(rates, float)) == []
+
+
+def test_separate_rates_that_jump_at_one_step_are_one_jump_that_of_the_highest():
+    low, high = RateJump(20, 1e-9, 5e-5, ("v",)), RateJump(20, 3e-8, 1e-3, ("q", "k"))
+    later = RateJump(30, 1e-4, 1e-5, ("v",))
+    both = high._replace(layers=("q", "k", "v"))
+    assert joined_jumps([low, later, high], rates=3) == [both, later]
+    assert joined_jumps([low, later, high], rates=2) == [high._replace(layers=()), later]
+    assert joined_jumps([low, high._replace(layers=())], rates=3)[0].layers == ()
