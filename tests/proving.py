@@ -65,6 +65,7 @@ class Results:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._found: dict[tuple[str, str], dict[str, Any]] = {}
+        self._ended = False
         self._commit = subprocess.run(
             ["git", "describe", "--always", "--dirty"],
             cwd=ROOT, capture_output=True, text=True, check=False,
@@ -87,9 +88,14 @@ class Results:
         if report.when == "teardown":
             self._save()
 
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self._ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        self._save()
+
     def _save(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        body = {"commit": self._commit, "results": list(self._found.values())}
+        results = list(self._found.values())
+        body = {"commit": self._commit, "ended": self._ended, "results": results}
         whole = self._path.with_suffix(".tmp")
         whole.write_text(json.dumps(body, indent=1, ensure_ascii=False), "utf-8")
         whole.replace(self._path)

@@ -87,7 +87,8 @@ def load(folder: Path = RESULTS) -> list[dict[str, Any]]:
         for result in body["results"]:
             which = result["promise"], result["test"]
             if which in newest or not path.name.startswith(AGAIN):
-                newest[which] = result | {"commit": body["commit"]}
+                known = {name: body[name] for name in ("commit", "ended") if name in body}
+                newest[which] = result | known
     results = list(newest.values())
     return results + _left_out(results)
 
@@ -131,8 +132,10 @@ def row(promise: Promise, results: Iterable[dict[str, Any]]) -> Row:
     figures += [f"SHORT: {text}" for text in short]
     figures += [f"FAILED: {one['test']}" for one in bad]
     figures += sorted({f"skipped: {one['why'].removeprefix('Skipped: ')}" for one in left})
+    cut_off = any(not one.get("ended", True) for one in own)
+    figures += ["cut off: some tests didn't run"] if cut_off else []
     passed = len(own) - len(bad) - len(left)
-    verdict = FAILED if bad else SHORT if short else PARTLY if left else PROVEN
+    verdict = FAILED if bad else SHORT if short else PARTLY if left or cut_off else PROVEN
     return Row(
         promise,
         verdict if own else UNSHOWN,

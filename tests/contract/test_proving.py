@@ -46,7 +46,7 @@ def test_what_tests_show_is_kept(tmp_path):
     done = run(tmp_path, tmp_path / "results" / "tests.json", "-n", "1")
     assert done.returncode == 1, done.stdout + done.stderr
     results = promises.load(tmp_path / "results")
-    assert all(one["commit"] for one in results)
+    assert all(one["commit"] and one["ended"] for one in results)
     found = {one["test"].partition("::")[2]: one for one in results}
     assert set(found) == {"test_figures", "test_fails", "test_skipped"}
     assert found["test_figures"]["figures"] == ["9 of 9"]
@@ -83,7 +83,10 @@ def test_what_was_shown_stays_where_a_run_is_cut_off(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST)
     done = run(tmp_path, tmp_path / "results" / "tests.json")
     assert done.returncode == 9, done.stdout + done.stderr
-    assert len(promises.load(tmp_path / "results")) == 3
+    shown = promises.load(tmp_path / "results")
+    assert len(shown) == 3
+    (row,) = (one for one in promises.rows(shown) if one.promise.name == "kill_9")
+    assert row.figures[-1] == "cut off: some tests didn't run"
 
 
 def test_a_row_that_nobody_promised_is_refused(tmp_path):

@@ -43,6 +43,7 @@ def result(outcome="passed", promise="kill_9", **more):
             "1 of 2",
             ["skipped: no root"],
         ),
+        ([result(ended=False)], "partly", "1 of 1", ["cut off: some tests didn't run"]),
         ([result(promise="soak")], "not run", "0 of 0", []),
     ],
 )
