@@ -252,7 +252,7 @@ def prove_rows(tree: Tree, rows: Collection[str], options: Sequence[str]) -> int
         say("The row versions is shown by `python3 dev.py matrix`.")
         if not files:
             return 0
-    crowd = selection.processes(files or ["tests"])
+    crowd = selection.processes(["tests"], spread=bool(files))
     runs = {
         name: ["-m", f"{marked} and not alone", *crowd],
         f"{name}-alone": ["-m", f"{marked} and alone"],

@@ -140,7 +140,11 @@ def only_compute(tree: Tree, files: Iterable[str]) -> bool:
 
 
 def processes(
-    files: Sequence[str], cores: int | None = None, *, computing: bool = False
+    files: Sequence[str],
+    cores: int | None = None,
+    *,
+    computing: bool = False,
+    spread: bool = False,
 ) -> list[str]:
     """Pytest's arguments for as many processes as help: a file of tests stays in one.
 
@@ -150,9 +154,13 @@ def processes(
         files: what is to run, as pytest takes it; a folder is many.
         cores: of this machine, if not of the one that it runs on.
         computing: whether none waits, and each process imports a framework: then one a core.
+        spread: whether a file's tests are so long that several processes share them.
     """
     many = {name.partition("::")[0] for name in files}
     folders = any(not name.endswith(".py") for name in many)
     most = (cores or os.cpu_count() or 1) + (not computing)
     count = min(MOST, most, MOST if folders else len(many))
-    return ["-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder"] if count > 1 else []
+    if count == 1:
+        return []
+    how = ["worksteal"] if spread else ["loadfile", "--no-loadscope-reorder"]
+    return ["-n", str(count), "--dist", *how]

@@ -227,3 +227,4 @@ def test_as_many_processes_as_help():
     many = [f"tests/{name}.py" for name in "abcdef"]
     assert selection.processes(many, 2, computing=True)[1] == "2"
     assert "loadfile" in selection.processes(["tests"])
+    assert "worksteal" in selection.processes(["tests"], spread=True)
