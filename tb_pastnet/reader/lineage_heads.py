@@ -23,6 +23,7 @@ from tb_pastnet.format.tags import (
     TAG_OVERHEAD,
     TAG_TIMELINE,
     RunName,
+    mask_of,
     variable_of,
 )
 from tb_pastnet.format.timeline import Timeline, decode_timeline
@@ -77,6 +78,11 @@ class LineageHead:
     names: int = 0  # in its description, even if that is left out
     # what was compared of its weights, by their places in the description; None if not recorded
     compared: Compared | None = None
+
+    @cached_property
+    def mask_versions(self) -> tuple[tuple[str, SeriesVersion], ...]:
+        """Its series of masks, by tag."""
+        return tuple((tag, version) for tag, version in self.versions.items() if mask_of(tag))
 
     @property
     def public(self) -> Lineage:

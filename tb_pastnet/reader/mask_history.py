@@ -206,7 +206,7 @@ def read_mask_history(
     keys: dict[Hashable, LineageHead] = {
         ("masks", context.experiment, head.tb_run): head for head in run.lineages
     }
-    variables = frozenset(run.variables)
+    variables = run.names
     most = max(MOST_VIOLATIONS // max(len(run.lineages), 1), 1)
 
     def read(missing: Sequence[Hashable]) -> Iterator[LineageMasks]:
@@ -220,8 +220,7 @@ def read_mask_history(
 
 
 def _version(lineage: LineageHead, variables: Collection[str]) -> Hashable:
-    masks = tuple((tag, version) for tag, version in lineage.versions.items() if mask_of(tag))
-    return masks, *(lineage.versions.get(tag) for tag in _TAGS), variables
+    return lineage.mask_versions, *(lineage.versions.get(tag) for tag in _TAGS), variables
 
 
 def _decode(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate, compress, islice
 from typing import Any
 
@@ -71,6 +72,23 @@ class CatalogRun:
     skipped: tuple[tuple[str, str], ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why it could not be read; then it is empty
+
+    # A page of a large network asks for each of its layers by itself: no list is searched then.
+
+    @cached_property
+    def layers_by_id(self) -> Mapping[str, LayerEntry]:
+        """Its layers by their ids."""
+        return {layer.id: layer for layer in self.layers}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The ids of its variables."""
+        return frozenset(self.variables)
+
+    @cached_property
+    def channels(self) -> int:
+        """Those of all variables."""
+        return sum(variable.channels for variable in self.variables.values())
 
     def emptied(self, problem: str) -> CatalogRun:
         """The same run without data: it could not be read."""

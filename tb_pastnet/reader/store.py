@@ -441,13 +441,9 @@ class RunReader:
             raise RunDeleted(run.name)
         return reading, most < ALL
 
-    @cached_property
-    def _all_channels(self) -> int:
-        return sum(variable.channels for variable in self.run.variables.values())
-
     def _budget(self, variable: str) -> CellBudget:
         return CellBudget(
-            share_of(self.run.variables[variable].channels, self._all_channels),
+            share_of(self.run.variables[variable].channels, self.run.channels),
             lambda: self.kept(("weighed",), self._weigh).is_whole,
         )
 

@@ -115,9 +115,8 @@ class Query:
         """The layer of the run named by `layer`."""
         run = self.run().run
         name = self._needed("layer")
-        for candidate in run.layers:
-            if candidate.id == name:
-                return candidate
+        if name in run.layers_by_id:
+            return run.layers_by_id[name]
         raise not_found(
             f"Could not find the layer: expected one of the {len(run.layers)} of run "
             f"{shown(run.name)}, got {shown(name)}. The index lists them."
