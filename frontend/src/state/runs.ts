@@ -133,9 +133,25 @@ export const listed = computed<readonly number[]>(() =>
 /** Their ids: the layers of the total row. */
 export const totalLayers = computed<readonly string[]>(() => listedLayers.value.map(({ id }) => id));
 
-/** The layer of the Layer view as the given run has it. */
-export const layerIn = (run: RunInfo, id: string): LayerInfo | undefined =>
+const recordedIn = (run: RunInfo, id: string): LayerInfo | undefined =>
   indexValue.value?.networks[run.network]?.layers.find((layer) => layer.id === id);
+
+const hasVariable = (layer: LayerInfo | undefined, id: string): boolean =>
+  layer?.variables.some((variable) => variable.id === id) ?? false;
+
+/** The variable chosen in the Layer view; null for the main one, also where no shown run has what is chosen. */
+const chosenVariable = computed(() => {
+  const [layer, id] = [activeLayer.value?.id, variableId.value];
+  const found =
+    layer !== undefined && id !== null && shownRuns.value.some((run) => hasVariable(recordedIn(run, layer), id));
+  return found ? id : null;
+});
+
+/** A layer as the given run has it, with the variable that is shown of it: a run may lack either. */
+export function layerIn(run: RunInfo, id: string): LayerInfo | undefined {
+  const [layer, chosen] = [recordedIn(run, id), variableOf(id)];
+  return chosen === null || hasVariable(layer, chosen) ? layer : undefined;
+}
 
 const idsOf = kept((list: readonly LayerInfo[]) => new Set(list.map(({ id }) => id)));
 
@@ -164,12 +180,9 @@ export const activeRun = computed<Run | null>(() => {
 /** The run whose shares the legend has: that of the view, or the chosen one, or the first. */
 export const focusedRun = computed(() => (view.value === "layer" ? activeRun.value : chosenRun(shownRuns.value)));
 
-/** The chosen variable of a layer, as far as the layer has it. */
-export function variableOf(layer: string): string | null {
-  const active = activeLayer.value;
-  const own = active?.variables.some((variable) => variable.id === variableId.value);
-  return layer === active?.id && own ? variableId.value : null;
-}
+/** The variable that is shown of a layer in place of its main one, null for that. */
+export const variableOf = (layer: string): string | null =>
+  layer === activeLayer.value?.id ? chosenVariable.value : null;
 
 /** The runs whose steps the view shows: those that have the layer, or a probe if any has one. */
 export const viewedRuns = computed(() => {
