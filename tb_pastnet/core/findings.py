@@ -9,7 +9,6 @@ later, the sentence says when.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tb_pastnet.core.counted import counted, named
@@ -297,9 +296,8 @@ def _about_steps(kind: str, steps: Sequence[tuple[str, int]], text: str, several
     if len({run for run, _ in steps}) > 1:
         text += f" in {named([min(steps, key=lambda entry: entry[1])[0]])}"
     names, last = tuple(dict.fromkeys(run for run, _ in steps)), max(step for _, step in steps)
-    most = max(Counter(run for run, _ in steps).values())
-    if most > 1:
-        text += f", and {counted(most - 1, 'more time')} up to step {last:,}"
+    if len(steps) > 1:
+        text += f", and {counted(len(steps) - 1, 'more time')} up to step {last:,}"
     text = f"{named(names, 'run')}: {text}" if several else f"{text[0].upper()}{text[1:]}"
-    numbers = {"times": most, "last_step": last}
+    numbers = {"times": len(steps), "last_step": last}
     return about_runs(kind, names, numbers, text, min(step for _, step in steps))

@@ -77,7 +77,7 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
         (f"at step {step:,}{f' in {named(own)}' if len(runs) > 1 else ''} ({what})", own)
         for (step, what), own in _begins(group, several)
     ]
-    return f"{names}: first {state} {listed(times)}; {share} since step {since:,}"
+    return f"{names}: channels first {state} {listed(times)}; {share} since step {since:,}"
 
 
 def _begins(group: Sequence[_Standing], several: bool) -> list[tuple[tuple[int, str], list[str]]]:

@@ -241,7 +241,7 @@ def _sentence(kind: str, some: Sequence[Member], several: bool) -> Said:
         if start < last:
             those = f"all {all_of}" if whole else f"{count:,} of {all_of}"
             who = named(runs, "run") if several else names
-            text = f"{who}: first {word} {_begins(some, several)}; {those} since step {last:,}"
+            text = f"{who}: channels first {word} {_begins(some, several)}; {those} since step {last:,}"
     else:
         lengths = [len(one.own.steps) - max(one.since.values()) for one in some]
         if all(not any(one.since.values()) for one in some):

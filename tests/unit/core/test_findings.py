@@ -59,12 +59,18 @@ def test_a_whole_layer_is_frozen_since_the_first_record_at_which_it_is() -> None
     ("at", "text"),
     [
         ([0, 0, 3, 3], "3 of 4 channels of conv1: pruned since step 30"),
-        ([0, 1, 3, 3], "conv1: first pruned at step 20 (channel 0); 3 of 4 channels since step 30"),
-        ([2, 0, 4, 4], "conv1: first pruned at step 10 (2 channels); all 4 channels since step 30"),
+        (
+            [0, 1, 3, 3],
+            "conv1: channels first pruned at step 20 (channel 0); 3 of 4 channels since step 30",
+        ),
+        (
+            [2, 0, 4, 4],
+            "conv1: channels first pruned at step 10 (2 channels); all 4 channels since step 30",
+        ),
         ([0, 3, 2, 2], "2 of 4 channels of conv1: pruned since step 20"),
         (
             [0, 3, 2, 3],
-            "conv1: first pruned at step 20 (3 channels); 3 of 4 channels since step 40",
+            "conv1: channels first pruned at step 20 (3 channels); 3 of 4 channels since step 40",
         ),
         ([0, 3, 2, 0], None),
     ],
@@ -88,7 +94,7 @@ def test_layers_and_runs_are_one_sentence() -> None:
     runs = [run(layer("dense", frozen=[0] * at + [4] * (4 - at)), name=f"r{at}") for at in (2, 1)]
     (found,) = findings([*runs, run(layer("dense"), name="free", last=40)._replace(layers=())])
     assert found.text == (
-        "r2 and r1: first frozen at step 20 in r1 (dense) and at step 30 in r2 (dense); "
+        "r2 and r1: channels first frozen at step 20 in r1 (dense) and at step 30 in r2 (dense); "
         "all 8 channels since step 30"
     )
     assert (found.runs, found.layers, found.layer) == (("r2", "r1"), ("dense",), "dense")
@@ -154,7 +160,7 @@ def test_of_several_that_begin_at_one_record_none_is_named_as_the_first() -> Non
     begin = {"a": [0, 1, 4], "b": [0, 2, 4], "c": [0, 0, 4]}
     both, *_ = findings([run(*(layer(name, nonfinite=begin[name]) for name in "ab"))])
     assert both.text == (
-        "a and b: first NaN or infinite at step 20 (all of them at once); "
+        "a and b: channels first NaN or infinite at step 20 (all of them at once); "
         "all 8 channels since step 30"
     )
     some, *_ = findings([run(*(layer(name, nonfinite=begin[name]) for name in "abc"))])

@@ -268,7 +268,9 @@ def test_parameters_that_no_optimizer_trains_are_named_in_the_log(tmp_path):
     optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)
     with pastnet.torch.Recorder(tmp_path, model, optimizer) as recorder:
         (note,) = recorder.notes.counts()
-    assert note.startswith("No optimizer trains 1/weight, 1/bias, 4/weight and 4/bias, though requires")
+    assert note.startswith(
+        "No optimizer trains 1/weight, 1/bias, 4/weight and 4/bias, though requires"
+    )
 
 
 def test_a_recorder_that_is_closed_leaves_no_hook(tmp_path):

@@ -129,7 +129,7 @@ function Line({ finding, place }: { finding: Finding; place: number }) {
 function emptyText(): string {
   if (shownRuns.value.length === 0) return `${ABSENT.runs}. Tick a run on the left.`;
   if (findingsAnswer.value?.value?.findings.length) return `${ABSENT.finding}. Change the filter for layers.`;
-  return `${ABSENT.findings}: no layer is frozen, pruned or unchanged, and no record is missing.`;
+  return `${ABSENT.findings}: no layer is frozen, pruned or unchanged, and no record is known to be missing.`;
 }
 
 function FindingsView() {

@@ -1,7 +1,7 @@
 /** The channel inspector: one channel's numbers at the cursor, in all runs, and what happened to it. */
 
 import { ABSENT, DASH } from "../../data/absent";
-import { type Cells, cellAt, lagAt, summarise } from "../../data/cells";
+import { type Cells, cellAt, lagAt, recordAt, summarise } from "../../data/cells";
 import { formatCount, formatNumber } from "../../data/format";
 import { FROZEN, NONFINITE, PRUNED, STATE_NAMES, STATE_TITLES, stateCode } from "../../data/states";
 import { lastAtOrBefore } from "../../data/steps";
@@ -193,6 +193,10 @@ function Badge({ cells, channel }: { cells: Cells; channel: number }) {
 /** @param chosen whether the user chose the channel. */
 function Head(props: { run: Run; cells: Cells; channel: number; chosen: boolean }) {
   const { run, cells, channel, chosen } = props;
+  const step = numberSteps[1].value;
+  const own = cells.steps[recordAt(cells, step)];
+  // A record of the layer may be missing, or unreadable.
+  const isOlder = own < run.recordSteps[lastAtOrBefore(run.recordSteps, step)];
   return (
     <>
       <header>
@@ -209,8 +213,8 @@ function Head(props: { run: Run; cells: Cells; channel: number; chosen: boolean 
         ) : null}
       </header>
       <p class="where">
-        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step{" "}
-        {formatCount(numberSteps[1].value)}
+        <Marker color={run.color} shape={run.shape} size={9} /> <bdi>{run.name}</bdi> · step {formatCount(step)}
+        {isOlder ? ` (values of step ${formatCount(own)})` : ""}
         {chosen ? "" : " · first row"}
       </p>
     </>
