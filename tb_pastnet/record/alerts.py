@@ -18,10 +18,18 @@ LOG, STOP = "log", "stop"
 
 
 class Alerts:
-    """Calls a function, or logs lines: one for each cause, with the variables that are new."""
+    """Calls a function, or logs lines: one for each cause, with the variables that are new.
 
-    def __init__(self, wish: Wish, failures: Failures) -> None:
-        check(wish)
+    Raises InvalidArgument if training should stop, and other processes train the same network.
+    """
+
+    def __init__(self, wish: Wish, failures: Failures, workers: int = 1) -> None:
+        if wish == STOP and workers > 1:
+            raise InvalidArgument(
+                "Could not stop training on a violation: expected on_violation='log' or a "
+                f"function, got 'stop' in one of {workers} processes. The others would wait for "
+                "the process that writes the log: use 'log', and stop them together."
+            )
         self._wish = wish
         self._failures = failures
         self._told: set[tuple[str, str]] = set()

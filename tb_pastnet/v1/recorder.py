@@ -303,6 +303,7 @@ class RecorderHook(tf.train.SessionRunHook):
         step = self._step_in(session)
         if self.recorder is not None and step is not None:
             self.recorder.restart(step, session)
+            self.recorder.ending.enter()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Makes a record if one is due."""
@@ -317,6 +318,7 @@ class RecorderHook(tf.train.SessionRunHook):
     def end(self, session: tf.Session) -> None:
         """Writes waiting records, and closes the log."""
         if self.recorder is not None:
+            self.recorder.ending.leave()
             self.recorder.close(session=session)
 
     @property
