@@ -94,6 +94,10 @@ class Masks(MaskCommands):
     """
 
     state: ModuleTable
+    still_statistics = (
+        "Statistics move in training mode: call eval() on their module, after each train() of the "
+        "model."
+    )
 
     def __init__(
         self, model: nn.Module, *optimizers: torch.optim.Optimizer, enforce: bool = True
