@@ -21,7 +21,7 @@ from tb_pastnet.keras.variable_recorder import VariableRecorder
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.options import TrainerOptions
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
@@ -102,7 +102,7 @@ class PastNetCallback(CountingCallback):
     ) -> None:
         super().__init__()
         self._logdir = check_logdir(logdir)
-        self._options = Options.of(locals())
+        self._options = TrainerOptions.of(locals())
         self.recorder: Recording | None = None
         self._recorded: Any = None
         self._weights: list[int] = []

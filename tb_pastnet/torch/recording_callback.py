@@ -12,7 +12,7 @@ from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.options import TrainerOptions
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.torch.masks.torch_masks import Masks
 from tb_pastnet.torch.module_weights import AxisOverrides
@@ -50,7 +50,7 @@ class RecordingCallback:
     ) -> None:
         super().__init__()
         self._logdir = check_logdir(logdir)
-        self._options = Options.of(locals()).only(*names_of(type(self))[1:])
+        self._options = TrainerOptions.of(locals()).only(*names_of(type(self))[1:])
 
     def _begin(self, model: Any, optimizer: Any, step: int, end: float) -> None:
         self._end()  # of a training that was interrupted, so it is still within its loop
