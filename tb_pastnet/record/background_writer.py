@@ -56,7 +56,7 @@ class FlushMarker:
     """A place in the queue: everything before it is to be written now.
 
     Attributes:
-        closed: whether training ends normally here, or doesn't; None: it goes on.
+        closed: whether training ends normally here, or doesn't; None: it continues.
         done: whether it was reached, or writing failed before it.
         written: whether everything before it is written, if it is done.
     """

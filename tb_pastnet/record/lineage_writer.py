@@ -104,7 +104,7 @@ class LineageWriter:
     def pack(self, *, closed: bool | None) -> Group | None:
         """Packs what waits, until `done`; None if there is nothing to write.
 
-        `closed`: whether training ends normally here, or doesn't; None: it goes on.
+        `closed`: whether training ends normally here, or doesn't; None: it continues.
         """
         if self._first_step is None and not (closed and self.batch.carried):
             return None
