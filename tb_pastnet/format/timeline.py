@@ -51,6 +51,7 @@ class Timeline:
     # float64 (groups, records), for each group of weights with its own learning rate, in the order
     # of the description's `groups`; NaN where unknown
     group_rates: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    at: int = 0  # the event's step, which increases: of two accounts, the later one is right
 
 
 def encode_timeline(timeline: Timeline, *, tag: str, step: int, lineage: int) -> bytes:
@@ -101,7 +102,7 @@ def decode_timeline(message: bytes, *, tag: str, step: int, lineage: int) -> Tim
     if not (varint.increase(sequence) and varint.increase(steps)):
         raise varint.damaged("increasing steps", "steps that go back")
     account = offered, thinned, dropped, closed, notes
-    return Timeline(sequence, steps, wall_times, rates, *account, own_rates)
+    return Timeline(sequence, steps, wall_times, rates, *account, own_rates, step)
 
 
 def _floats(reader: varint.Reader, count: int) -> Floats:

@@ -21,7 +21,7 @@ from tb_pastnet.keras.variable_recorder import VariableRecorder
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.failures import Failures, noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.options import TrainerOptions
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
@@ -102,14 +102,24 @@ class PastNetCallback(CountingCallback):
     ) -> None:
         super().__init__()
         self._logdir = check_logdir(logdir)
-        self._options = Options.of(locals())
+        self._options = TrainerOptions.of(locals())
         self.recorder: Recording | None = None
         self._recorded: Any = None
         self._weights: list[int] = []
+        self._fits = False  # between the calls of Keras at the beginning and the end of `fit`
         self._remaining: int | None = None
         self._uncounted = 0
         self._early = Failures()
         self._timer: OverheadTimer | None = None
+
+    @noted("Could not note the beginning of `fit`")
+    def on_train_begin(self, logs: Mapping[str, float] | None = None) -> None:
+        """Waits for the first batch: a callback after this one may still restore a backup."""
+        super().on_train_begin(logs)
+        self._fits = True
+        # Another model's recorder is closed at the first batch, as its own `fit` has ended.
+        if self.recorder is not None and self._records(self._trained):
+            self.recorder.ending.enter()
 
     def _begin_fit(self) -> None:
         wrong = self._begin_log()
@@ -174,6 +184,9 @@ class PastNetCallback(CountingCallback):
 
         Another `fit` may continue.
         """
+        self._fits = False
+        if self.recorder is not None:
+            self.recorder.ending.leave()
         self._count.rest(self._trained)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
@@ -215,6 +228,8 @@ class PastNetCallback(CountingCallback):
         else:
             self.recorder = VariableRecorder(self._logdir, model, options)
             self._count.steps_of = self.recorder.steps_of
+        if self._fits:
+            self.recorder.ending.enter()
         self.recorder.follow_executions()
         self._timer = self.recorder.meter
 

@@ -237,7 +237,7 @@ def merge_timelines(blocks: Sequence[Timeline]) -> Timeline:
     for part, end in zip(blocks, ends, strict=True):
         for group, rates in enumerate(part.group_rates[:groups]):
             group_rates[group, end - len(part.steps) : end] = rates
-    latest = max(blocks, key=lambda part: (part.offered, part.closed))
+    latest = max(blocks, key=lambda part: (part.offered, part.at, part.closed))
     return Timeline(
         sequence[rows],
         steps[rows],

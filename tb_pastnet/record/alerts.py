@@ -18,10 +18,18 @@ LOG, STOP = "log", "stop"
 
 
 class Alerts:
-    """Calls a function, or logs lines: one for each cause, with the variables that are new."""
+    """Calls a function, or logs lines: one for each cause, with the variables that are new.
 
-    def __init__(self, wish: Wish, failures: Failures) -> None:
-        check(wish)
+    Raises InvalidArgument if training should stop, and other processes train the same network.
+    """
+
+    def __init__(self, wish: Wish, failures: Failures, workers: int = 1) -> None:
+        if wish == STOP and workers > 1:
+            raise InvalidArgument(
+                "Could not stop training on a violation: expected on_violation='log' or a "
+                f"function, got 'stop' in one of {workers} processes. The others would wait for "
+                "the process that writes the log: use 'log', and stop them together."
+            )
         self._wish = wish
         self._failures = failures
         self._told: set[tuple[str, str]] = set()
@@ -64,13 +72,32 @@ class Alerts:
             self._failures.add("Could not call the function of on_violation=", error)
 
 
-def check(wish: object) -> None:
-    """Raises InvalidArgument for an invalid value."""
-    if not callable(wish) and wish not in (LOG, STOP):
+class Stop(str):
+    """What "stop" is of a callback, which can stop its trainer: Recorders take it from no other."""
+
+    __slots__ = ()
+
+
+def checked(wish: Any, *, stops: bool) -> Wish:
+    """A user's wish; raises InvalidArgument for an invalid one.
+
+    `stops`: whether it is for a callback, which can stop its trainer.
+    """
+    if callable(wish) or wish == LOG or isinstance(wish, Stop):
+        return wish  # type: ignore[no-any-return]
+    if stops and wish == STOP:
+        return Stop(STOP)
+    if wish == STOP:
         raise InvalidArgument(
-            f"Could not use on_violation=: expected 'log', 'stop' or "
-            f"a function, got {wish!r:.60}. A function is called with a list of violations."
+            "Could not stop training on a violation: expected on_violation='log' or a function, "
+            "got 'stop' in a loop that no Recorder can end. Pass a function that sets a flag, and "
+            "check it in your loop, or use a callback of Keras, Lightning or Hugging Face."
         )
+    expected = "'log', 'stop' or a function" if stops else "'log' or a function"
+    raise InvalidArgument(
+        f"Could not use on_violation=: expected {expected}, got {wish!r:.60}. A function is called "
+        "with a list of violations."
+    )
 
 
 def _line(violations: Sequence[Violation]) -> str:

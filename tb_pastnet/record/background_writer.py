@@ -56,13 +56,14 @@ class FlushMarker:
     """A place in the queue: everything before it is to be written now.
 
     Attributes:
+        closed: whether training ends normally here, or doesn't; None: it continues.
         done: whether it was reached, or writing failed before it.
         written: whether everything before it is written, if it is done.
     """
 
     offered: int
     thinned: int
-    closed: bool
+    closed: bool | None
     last: bool = False
     done: bool = False
     written: bool = False
@@ -372,7 +373,7 @@ class BackgroundWriter:
             self._cpu_seconds, self._cpu_begun = 0.0, time.thread_time()
             self._written_before += before.batch.packed + before.batch.thinned
 
-    def _close(self, offered: int, thinned: int, *, closed: bool, patient: bool) -> bool:
+    def _close(self, offered: int, thinned: int, *, closed: bool | None, patient: bool) -> bool:
         """Writes what waits and the account up to here; whether all of it is written."""
         writer = self._writer
         if writer is None:
@@ -390,7 +391,9 @@ class BackgroundWriter:
             # Records were dropped: once more, to account for them.
         return written
 
-    def _write(self, writer: LineageWriter, *, closed: bool = False, patient: bool = True) -> bool:
+    def _write(
+        self, writer: LineageWriter, *, closed: bool | None = None, patient: bool = True
+    ) -> bool:
         """Writes what waits, trying again until it is written or there is no time left.
 
         A thread that isn't `patient` tries once; then all of it still waits.

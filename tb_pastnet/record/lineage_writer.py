@@ -54,6 +54,8 @@ class LineageWriter:
         self._noting: Mapping[str, int] = {}
         self._counted: Mapping[str, int] | None = None
         self._first_step: int | None = None
+        # Whether the newest account says that training ended normally, and the one being written.
+        self._closed = self._closing = False
         self._described_step = 0
         self._oldest = 0.0
 
@@ -99,25 +101,30 @@ class LineageWriter:
             return None
         return self.segments.wait(time.monotonic() - self._oldest, full=self.batch.full)
 
-    def pack(self, *, closed: bool) -> Group | None:
-        """Packs what waits, until `done`; None if there is nothing to write."""
+    def pack(self, *, closed: bool | None) -> Group | None:
+        """Packs what waits, until `done`; None if there is nothing to write.
+
+        `closed`: whether training ends normally here, or doesn't; None: it continues.
+        """
         if self._first_step is None and not (closed and self.batch.carried):
             return None
-        if self.batch.empty and not closed:
+        # An account may have said that it had ended, before another `fit`.
+        if self.batch.empty and not (closed or (closed is False and self._closed)):
             return None
+        self._closing = bool(closed)
         self._noting = self._failures.counts() if self._counted is None else self._counted
         notes = {
             text: count - self._noted_before.get(text, 0)
             for text, count in self._noting.items()
             if count > self._noted_before.get(text, 0)
         }
-        return self.batch.pack(closed=closed, notes=notes)
+        return self.batch.pack(closed=self._closing, notes=notes)
 
     def done(self, group: Group) -> None:
         """The group that was packed last is written."""
         self.batch.done(group)
         if group.messages[-1].tag == TAG_TIMELINE:
-            self.noted = self._noting
+            self.noted, self._closed = self._noting, self._closing
 
     def write(self, group: Group, cpu_seconds: float) -> None:
         """Writes a group; if it raises, the group isn't readable: call it again.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tb_pastnet.core.checks import is_number
 from tb_pastnet.core.expected import Expect, declared
@@ -30,6 +30,8 @@ class Options:
 
     Raises InvalidArgument for a value that can't be used.
     """
+
+    stops: ClassVar[bool] = False  # whether `on_violation` may be "stop"
 
     every: int = 10
     past: str | int = "previous"
@@ -55,7 +57,8 @@ class Options:
         schedule.check(self.every, self.past, self.budget, self.probe_every)
         schedule.check_start(self.initial_step)
         _check_audit(self.audit)
-        alerts.check(self.on_violation)
+        wish = alerts.checked(self.on_violation, stops=self.stops)
+        object.__setattr__(self, "on_violation", wish)
         declared(self.expect)
         scalars.check(self.log)
         check_exit_timeout(self.exit_timeout)
@@ -83,6 +86,12 @@ class Options:
     def only(self, *names: str) -> dict[str, Any]:
         """Some of them, by name."""
         return {name: getattr(self, name) for name in names}
+
+
+class TrainerOptions(Options):
+    """Those of a callback, which can stop its trainer."""
+
+    stops = True
 
 
 NAMES = tuple(field.name for field in fields(Options))

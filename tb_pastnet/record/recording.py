@@ -9,11 +9,11 @@ from typing import TypeVar
 from tb_pastnet.core.account import NO_OPTIMIZER_STEP
 from tb_pastnet.core.counted import size_text
 from tb_pastnet.core.parallel import fork_aware_pid
-from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.record.alerts import STOP, Alerts
+from tb_pastnet.record.alerts import Alerts
 from tb_pastnet.record.call_guard import CallGuard, guarded
+from tb_pastnet.record.ending import Ending, program_failed
 from tb_pastnet.record.expectations import Expectations
 from tb_pastnet.record.failures import LOGGER, NO_STEP, NOT_COUNTED, WENT_BACK, Failures, noted
 from tb_pastnet.record.lineage import Lineage, Recorded
@@ -24,7 +24,7 @@ from tb_pastnet.record.options import Options
 from tb_pastnet.record.overhead_timer import COPIES, MASKS, OTHER, metered
 from tb_pastnet.record.scalars import Scalars
 from tb_pastnet.record.schedule import RULE, Action, Schedule
-from tb_pastnet.record.sink import AT_EXIT, Sink, program_failed
+from tb_pastnet.record.sink import AT_EXIT, Sink
 from tb_pastnet.record.source import Probing, Source
 from tb_pastnet.record.summary_line import nothing_recorded, say, summary_line
 
@@ -41,6 +41,7 @@ class Recording:
     Attributes:
         records: how many were made.
         alerts: the reaction to violations.
+        ending: what is known of the end of the training.
         reported: whether `summary` has been shown; else `close` prints it.
 
     Raises:
@@ -66,20 +67,14 @@ class Recording:
         self._tracker = tracker
         self._measuring = Measuring(source, schedule, tracker, failures, probe)
         self._failures = failures
-        if options.on_violation == STOP and source.workers > 1:
-            raise InvalidArgument(
-                "Could not stop training on a violation: expected on_violation='log' or a "
-                f"function, got 'stop' in one of {source.workers} processes. The others would wait "
-                "for the process that writes the log: use 'log', and stop them together."
-            )
-        self.alerts = Alerts(options.on_violation, failures)
+        self.alerts = Alerts(options.on_violation, failures, source.workers)
         self._expected = Expectations(options.expect, source.network.weights, tracker)
         self._scalars = options.log and Scalars(options.log, source.network, failures)
         self.records = 0
         self._newest = -1  # the step of the newest record of the lineage
-        self._guard = CallGuard()
+        self._guard, self.ending = CallGuard(), Ending()
         self._begun = self._closed = self._complete = self._refused = False
-        self._went_back = self._said = self.reported = self._failed = False
+        self._went_back = self._said = self.reported = False
         # Calls of `record` that followed no step, as far as that is known.
         self._stepless_calls = 0
         self._pid = fork_aware_pid()
@@ -88,7 +83,7 @@ class Recording:
             self._measuring.begin(schedule.last)
             recorded = Recorded(source, schedule, tracker, failures, probe, options)
             self._lineage = Lineage.first(logdir, recorded)
-            self._sink = Sink(failures, self._lineage.exit_seconds)
+            self._sink = Sink(failures, self.ending, self._lineage.exit_seconds)
             weakref.finalize(self, self._sink.end, float("inf")).atexit = False
 
     @property
@@ -273,7 +268,7 @@ class Recording:
         if closed:
             self._look_last()
             if self._newest >= 0:
-                self._tell_contradictions(ended=not self._failed)
+                self._tell_contradictions(ended=self.ending.normal)
         self._tell_late()
         if closed:
             self._timer.rest()
@@ -282,7 +277,8 @@ class Recording:
     def close(self, timeout: float | None = None) -> None:
         """Records weights that changed after the last record, and writes what waits.
 
-        When the program ends, waiting records are written, too. A signal handler may call it, even
+        Called while an exception is handled, it notes that training hasn't ended normally. When the
+        program ends, waiting records are written, too. A signal handler may call it, even
         in the middle of `record`: then only what waits is written.
 
         Args:
@@ -291,10 +287,11 @@ class Recording:
         AT_EXIT.discard(self._close_at_exit)
         if self._idle:
             return
+        self.ending.look()
         self._guard.run(self._tell_rest, closed=True)
         self._closed = True
         self._tracker.close()
-        self._complete = self._sink.close(timeout, closed=not self._failed)
+        self._complete = self._sink.close(timeout)
         self._say_nothing_recorded()
         if self._begun:
             self._say_what_was()
@@ -308,7 +305,7 @@ class Recording:
         AT_EXIT.add(self._close_at_exit)
 
     def _close_at_exit(self) -> None:
-        self._failed = program_failed()
+        self.ending.failed = program_failed()
         self.close()
 
     def _say_what_was(self) -> None:
@@ -333,7 +330,7 @@ class Recording:
         return f"{type(self).__name__}({home!r}, {told})"
 
     def __exit__(self, *error: object) -> None:
-        self._failed = any(error)
+        self.ending.failed = any(error)
         self.close()
 
     def _advance(self, step: int) -> None:
@@ -486,6 +483,7 @@ class Recording:
             self._tell_masks(self._sink, step + 1, due=True)
 
     def _restart(self, step: int) -> None:
+        self.ending.begin()
         if self._begun:
             self._begun = False  # if the next can't be begun yet, the next step begins it
             self._timer.restart()

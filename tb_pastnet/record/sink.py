@@ -13,7 +13,6 @@ from __future__ import annotations
 import atexit
 import concurrent.futures.thread  # noqa: F401 - its end is registered before ours
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -30,6 +29,7 @@ from tb_pastnet.record.background_writer import (
 )
 from tb_pastnet.record.batch import Record
 from tb_pastnet.record.changes import Change, MaskUpdate
+from tb_pastnet.record.ending import Ending, program_failed
 from tb_pastnet.record.failures import DeferredFailures, Failures
 from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.source import Sketches
@@ -54,6 +54,7 @@ class Sink:
 
     Args:
         failures: counts and logs failures.
+        ending: of the training, whose last account says whether it was normal.
         exit_seconds: how long `close` waits, and the end of the program.
         queue_bytes: records that may wait.
         change_bytes: changes of masks, and violations, that may wait.
@@ -66,11 +67,12 @@ class Sink:
     def __init__(
         self,
         failures: Failures,
+        ending: Ending,
         exit_seconds: float = EXIT_SECONDS,
         queue_bytes: int = QUEUE_BYTES,
         change_bytes: int = CHANGE_BYTES,
     ) -> None:
-        self._failures = failures
+        self._failures, self.ending = failures, ending
         self.deferred = DeferredFailures(failures)
         self.exit_seconds = exit_seconds
         self._background = BackgroundWriter(self.deferred)
@@ -170,36 +172,37 @@ class Sink:
             return False
         # Each call compares with its own beginning: a signal handler may flush in the middle of it.
         before = self._reported
-        written = self._background.reach(self._mark(closed=closed), timeout)
+        ended = self.ending.normal if closed else None
+        written = self._background.reach(self._mark(ended), timeout)
         if self._reserved and not within:
             self._losses, self._reserved = self._losses + 1, False
         losses = self._all_losses
         self._reported = max(self._reported, losses)
         return written and losses == before
 
-    def close(self, timeout: float | None = None, *, closed: bool = True) -> bool:
+    def close(self, timeout: float | None = None) -> bool:
         """Writes waiting records and the final account, ends the thread; whether all is written.
 
         None waits as long as at the end of the program. What isn't written by then is dropped.
-        Called again, it waits again. `closed`: whether training has ended normally.
+        Called again, it waits again.
         """
         if timeout is None:
             timeout = self.exit_seconds
         if fork_aware_pid() != self._pid:
             return False
-        last = self.end(timeout, closed=closed)
+        last = self.end(timeout)
         written = self._background.reach(last, timeout)
         written = written and self._all_losses == self._reported
         if last.done and self in _OPEN:
             _OPEN.remove(self)
         return written
 
-    def end(self, timeout: float, *, closed: bool = True) -> FlushMarker:
+    def end(self, timeout: float) -> FlushMarker:
         """Closes without waiting, and without a lock: a garbage collection may call it."""
         if self._last is None:
             # Even if no thread waits, there is some time to try again.
             self._background.give_up(max(timeout, self.exit_seconds) / 2)
-            self._last = self._mark(closed=closed, last=True)
+            self._last = self._mark(self.ending.normal, last=True)
         return self._last
 
     def log_dropped(self) -> None:
@@ -241,16 +244,10 @@ class Sink:
         self._failures.add("Could not keep up with masks and violations: the queue was full")
         return False
 
-    def _mark(self, *, closed: bool, last: bool = False) -> FlushMarker:
+    def _mark(self, closed: bool | None, *, last: bool = False) -> FlushMarker:
         marker = FlushMarker(self._offered, self.thinned, closed, last)
         self._background.put(marker)
         return marker
-
-
-def program_failed() -> bool:
-    """Whether an exception that nothing handled ends the program."""
-    # In a notebook it may be one of any earlier cell.
-    return getattr(sys, "last_type", None) is not None and not hasattr(sys, "ps1")
 
 
 def _close_all() -> None:
@@ -259,7 +256,8 @@ def _close_all() -> None:
     begin = time.monotonic()
     own = [sink for sink in _OPEN if sink._pid == fork_aware_pid()]
     for sink in own:
-        sink.end(sink.exit_seconds, closed=not program_failed())
+        sink.ending.failed = program_failed()
+        sink.end(sink.exit_seconds)
     for sink in own:
         left = begin + sink.exit_seconds - time.monotonic()
         sink.close(max(0.001, left))

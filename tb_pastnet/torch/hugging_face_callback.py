@@ -49,4 +49,4 @@ class HuggingFaceCallback(RecordingCallback, TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: object) -> None:
         """Closes the log."""
-        self._end()
+        self._leave()

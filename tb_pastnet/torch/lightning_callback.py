@@ -44,10 +44,10 @@ class LightningCallback(RecordingCallback, Callback):
         """Makes a record if one is due."""
         trainer.should_stop |= self._record(trainer.global_step)
 
-    def on_exception(self, _: Any, __: Any, exception: BaseException) -> None:
+    def on_exception(self, *_: object) -> None:
         """Closes the log, which doesn't say then that training has ended normally."""
-        self._end(exception)
+        self._end()
 
     def teardown(self, *_: object, **__: object) -> None:
         """Closes the log."""
-        self._end()
+        self._leave()

@@ -12,7 +12,7 @@ from tb_pastnet.core.expected import Expect
 from tb_pastnet.core.follow_pairs import Follows
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.options import TrainerOptions
 from tb_pastnet.record.scalars import LogFunction
 from tb_pastnet.torch.masks.torch_masks import Masks
 from tb_pastnet.torch.module_weights import AxisOverrides
@@ -50,11 +50,12 @@ class RecordingCallback:
     ) -> None:
         super().__init__()
         self._logdir = check_logdir(logdir)
-        self._options = Options.of(locals()).only(*names_of(type(self))[1:])
+        self._options = TrainerOptions.of(locals()).only(*names_of(type(self))[1:])
 
     def _begin(self, model: Any, optimizer: Any, step: int, end: float) -> None:
-        self._end()  # of a training that was interrupted
+        self._end()  # of a training that was interrupted, so it is still within its loop
         self.recorder = Recorder(self._logdir, model, optimizer, initial_step=step, **self._options)
+        self.recorder.ending.enter()
         self.recorder.follow_executions()
         if math.isfinite(end):
             self.recorder.expect_end(int(end))
@@ -66,7 +67,13 @@ class RecordingCallback:
         self.recorder.record(step)
         return self.recorder.alerts.stops
 
-    def _end(self, *error: BaseException) -> None:
+    def _leave(self) -> None:
+        """The trainer has ended its loop."""
+        if self.recorder is not None:
+            self.recorder.ending.leave()
+        self._end()
+
+    def _end(self) -> None:
         recorder, self.recorder = self.recorder, None
         if recorder is not None:
-            recorder.__exit__(*error)
+            recorder.close()

@@ -17,7 +17,7 @@ from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format.files import join
 from tb_pastnet.record.alerts import LOG, Wish
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT
-from tb_pastnet.record.options import NAMES, Options
+from tb_pastnet.record.options import NAMES, Options, TrainerOptions
 from tb_pastnet.record.scalars import LogFunction
 
 
@@ -76,10 +76,10 @@ def watch(  # noqa: D417 - options are described once
         3
         >>> recorder.close()
     """
-    options = Options.of(locals())
     kind = kind_of(model)
     if kind == TRAINER:
-        return _added(model, logdir, options)
+        return _added(model, logdir, TrainerOptions.of(locals()))
+    options = Options.of(locals())
     check_subject(model, TORCH, "watch")
     if kind != TORCH:
         raise InvalidArgument(

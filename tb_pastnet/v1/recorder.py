@@ -25,7 +25,7 @@ from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.mask_tracker import MaskTracker
 from tb_pastnet.record.masks.commands import wrong_masks
-from tb_pastnet.record.options import Options
+from tb_pastnet.record.options import Options, TrainerOptions
 from tb_pastnet.record.overhead_timer import OverheadTimer, metered
 from tb_pastnet.record.recording import Recording
 from tb_pastnet.record.scalars import LogFunction
@@ -282,7 +282,7 @@ class RecorderHook(tf.train.SessionRunHook):
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         self._logdir = check_logdir(logdir)
-        self._options = Options.of(locals())
+        self._options = TrainerOptions.of(locals())
         self.recorder: Recorder | None = None
         self._step: Any = None
         self._failures = Failures()
@@ -303,6 +303,7 @@ class RecorderHook(tf.train.SessionRunHook):
         step = self._step_in(session)
         if self.recorder is not None and step is not None:
             self.recorder.restart(step, session)
+            self.recorder.ending.enter()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Makes a record if one is due."""
@@ -317,6 +318,7 @@ class RecorderHook(tf.train.SessionRunHook):
     def end(self, session: tf.Session) -> None:
         """Writes waiting records, and closes the log."""
         if self.recorder is not None:
+            self.recorder.ending.leave()
             self.recorder.close(session=session)
 
     @property

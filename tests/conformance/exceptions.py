@@ -89,6 +89,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         (TF1,),
         "its ops show what bypassed the masks",
     ),
+    **_each("stop_is_refused_where_nothing_could_stop", FIT, "`fit` ends after the batch"),
     **_each(
         "fingerprints_show_which_channels_of_frozen_weights_moved "
         "what_fingerprints_do_not_show_is_unknown a_weight_that_trains_again_gets_past_values "

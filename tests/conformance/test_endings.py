@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -89,18 +90,56 @@ def test_the_last_values_have_a_sketch(begin: Any) -> None:
     assert run.travel.steps[-3:].tolist() == [64, 65, 67]
 
 
+def by_with(room: Any, training: Callable[[], None]) -> None:
+    with room.recorder:
+        training()
+
+
+def by_finally(room: Any, training: Callable[[], None]) -> None:
+    try:
+        training()
+    finally:
+        room.close()
+
+
+def by_except(room: Any, training: Callable[[], None]) -> None:
+    try:
+        training()
+    except ZeroDivisionError:
+        room.close()
+
+
+@pytest.mark.parametrize("ends", [by_with, by_finally, by_except])
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_training_that_raises_has_not_ended_normally(begin: Any, fails: bool) -> None:
-    room, at = begin(small(), expect={"d7/kernel": "trains"}), [small()]
-    with suppress(ZeroDivisionError), room.recorder:
-        at.append(moved(at[-1], 1))
-        del at[-1]["d7/kernel"]  # its update would have come
-        room.put(at[-1])
+def test_a_training_that_raises_has_not_ended_normally(begin: Any, fails: bool, ends: Any) -> None:
+    room, at = begin(small(), expect={"d7/kernel": "trains"}), moved(small(), 1)
+
+    def training() -> None:
+        del at["d7/kernel"]  # its update would have come
+        room.put(at)
         room.record(1)
         if fails:
             raise ZeroDivisionError
+
+    with suppress(ZeroDivisionError):
+        ends(room, training)
     run = ended(room)
     assert run.closed is not fails
     assert run.steps.tolist() == [1]
     # What is judged at the end isn't, without one.
     assert any(each.kind == "contradictions" for each in run.findings()) is not fails
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_training_within_a_handler_ends_as_it_does_elsewhere(begin: Any, fails: bool) -> None:
+    try:
+        raise MemoryError  # of a larger batch, say
+    except MemoryError:
+        room = begin(small())
+        with suppress(ZeroDivisionError):
+            try:
+                train(room, [small()], 1)
+                _ = 1 // (not fails)
+            finally:
+                room.close()
+    assert ended(room).closed is not fails

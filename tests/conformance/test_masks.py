@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tb_pastnet as pastnet
+from tb_pastnet.errors import InvalidArgument
 from tests.conformance.story import moved, small
 
 KERNEL = "d9/kernel"
@@ -206,6 +207,11 @@ def test_a_function_is_called_with_new_violations(begin: Any) -> None:
     assert [(each.variable, each.channel, each.first_step) for each in told] == [
         (KERNEL, channel, 3) for channel in range(9)
     ]
+
+
+def test_stop_is_refused_where_nothing_could_stop(begin: Any) -> None:
+    with pytest.raises(InvalidArgument, match="Pass a function that sets a flag"):
+        begin(kernels(), on_violation="stop")
 
 
 def test_without_an_audit_nothing_is_compared(begin: Any) -> None:

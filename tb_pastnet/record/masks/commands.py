@@ -22,11 +22,6 @@ from tb_pastnet.record.weight import Weight
 
 Channels = Sequence[int] | npt.ArrayLike
 
-_STATISTICS_MEND = (
-    "Statistics move in training mode: set layer.trainable = False and compile again, or call the "
-    "layer with training=False."
-)
-
 
 class Enforcer(Protocol):
     """Puts changes of masks in force."""
@@ -44,6 +39,12 @@ class MaskCommands:
     `refuse` raises if a framework can't hold a weight. `at_once` makes a context for a command in
     which nothing else changes variables.
     """
+
+    still_statistics = (
+        "Statistics move in training mode: set layer.trainable = False and compile again, or call "
+        "the layer with training=False."
+    )
+    """What to do for statistics, which no mask holds: Keras's way; other frameworks have others."""
 
     def __init__(
         self,
@@ -348,7 +349,7 @@ class MaskCommands:
         """Raises InvalidArgument if a mask would not hold what a layer computes with."""
         if weight.statistic:
             expected, got = "a weight that an optimizer trains", "a statistic that its layer writes"
-            raise unmaskable(weight.name, expected, got, _STATISTICS_MEND)
+            raise unmaskable(weight.name, expected, got, self.still_statistics)
         if weight.masks() is not None:
             expected, got = "a weight without masks", "one of a layer that owns its masks"
             raise unmaskable(weight.name, expected, got, "Call the layer's own prune and freeze.")

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.masks.mask_table import MaskTable
 from tb_pastnet.torch.masks.held_places import HELD
+from tb_pastnet.torch.masks.module_table import ModuleTable
 from tb_pastnet.torch.module_tensors import local_of
 from tb_pastnet.torch.module_weights import network_of
 
@@ -25,9 +25,9 @@ class Follower:
         averaged: a module with the same weights, such as torch.optim.swa_utils.AveragedModel.
     """
 
-    def __init__(self, masks: MaskTable, averaged: nn.Module) -> None:
+    def __init__(self, masks: ModuleTable, averaged: nn.Module) -> None:
         inner = averaged.module if isinstance(averaged, _AVERAGES) else averaged
-        self._masks = weakref.ref(masks)
+        self._masks, self._model = weakref.ref(masks), weakref.ref(masks.model)
         self._weights = {each.name: each for each in network_of(inner).everything}
         missing = [name for name in masks.masked if name not in self._weights]
         if missing:
@@ -35,8 +35,10 @@ class Follower:
                 f"Could not follow an average: expected a module with {missing[0]!r}, as the one "
                 f"that is masked, got a {type(averaged).__name__} without. Pass its average."
             )
-        averaged.register_forward_pre_hook(self)
-        averaged.register_state_dict_pre_hook(self)
+        self._handles = [
+            averaged.register_forward_pre_hook(self),
+            averaged.register_state_dict_pre_hook(self),
+        ]
         HELD.followers.add(self)
         self()
 
@@ -54,6 +56,16 @@ class Follower:
             if not elements.fits(own):
                 elements = elements.for_other(own)
             elements.restore(own)
+
+    def is_of(self, model: nn.Module) -> bool:
+        """Whether it follows the masks of a module."""
+        return self._model() is model
+
+    def close(self) -> None:
+        """Holds nothing any more, and removes its hooks."""
+        HELD.followers.discard(self)
+        for handle in self._handles:
+            handle.remove()
 
     def __deepcopy__(self, memo: Any) -> _Nothing:
         return _Nothing()

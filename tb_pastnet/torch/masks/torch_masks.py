@@ -24,6 +24,7 @@ from tb_pastnet.record.masks.snapshots import WEIGHTS, Rewound, Snapshot
 from tb_pastnet.record.masks.view_audit import ViewAudit
 from tb_pastnet.torch.masks import rewinding
 from tb_pastnet.torch.masks.averages import Follower
+from tb_pastnet.torch.masks.held_places import HELD
 from tb_pastnet.torch.masks.module_table import ModuleTable
 from tb_pastnet.torch.masks.optimizer_slots import OptimizerSlots
 from tb_pastnet.torch.masks.place_masks import whole_values
@@ -93,6 +94,10 @@ class Masks(MaskCommands):
     """
 
     state: ModuleTable
+    still_statistics = (
+        "Statistics move in training mode: call eval() on their module, after each train() of the "
+        "model."
+    )
 
     def __init__(
         self, model: nn.Module, *optimizers: torch.optim.Optimizer, enforce: bool = True
@@ -105,7 +110,6 @@ class Masks(MaskCommands):
             state.enforce()
         self._steps: list[OptimizerSteps] = []
         self._audit = ViewAudit(self._make_audit)
-        self._followers: list[Follower] = []
         self._resumed: Resumed | None = None
         super().__init__(state, self._optimizers, _refuse)
 
@@ -118,6 +122,8 @@ class Masks(MaskCommands):
         self._audit.close()
         for steps in self._steps:
             steps.close()
+        for follower in [each for each in HELD.followers if each.is_of(self.model)]:
+            follower.close()
         self.state.close()
 
     def audit(self, step: int | None = None) -> list[Violation]:
@@ -260,7 +266,7 @@ class Masks(MaskCommands):
         Raises:
             InvalidArgument: it doesn't have the weights that are masked.
         """
-        self._followers.append(Follower(self.state, averaged))
+        Follower(self.state, averaged)  # hooks of the average keep it
 
     def _trainers(self) -> list[torch.optim.Optimizer]:
         self.state.look()

@@ -73,6 +73,10 @@ class Masks(MaskCommands):
     """
 
     state: SessionMasks
+    still_statistics = (
+        "Statistics move by their update ops: call the layer with training=False, or leave these "
+        "ops out."
+    )
 
     def __init__(
         self,

@@ -66,7 +66,6 @@ class Adaptor(Room):
             self.declare(masks or {}, kept or {})
         self.callback = pastnet.PastNetCallback(self.logdir, **self.settings)
         self.callback.set_model(self.model)
-        self.callback.on_train_begin()
         self.callback.on_epoch_begin(0)
         self.callback.on_train_batch_begin(0)
         return self.callback.recorder

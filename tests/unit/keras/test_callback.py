@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import product
 
 import keras
@@ -128,6 +129,53 @@ def test_gradient_accumulation_counts_batches(callback, tmp_path):
     assert log.record_steps() == list(range(1, 21))
     moved = log.values("dense/kernel")[:, CHANGED].max(axis=1) > 0
     assert (np.flatnonzero(moved) + 1).tolist() == [4, 8, 12, 16, 20]
+
+
+class Fails(keras.callbacks.Callback):
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == self.at:
+            raise MemoryError
+
+
+def fit_until(at, callback, model):
+    """A `fit` that raises before a batch; None: one that doesn't."""
+    with nullcontext() if at is None else pytest.raises(MemoryError):
+        fit(model, callback, Fails(at), epochs=1)
+
+
+@pytest.mark.parametrize("end", ["close", "the program"])
+@pytest.mark.parametrize(
+    ("ends", "closed"), [([3], False), ([3, None], True), ([None, 3], False), ([None, 0], False)]
+)
+def test_the_end_of_a_run_is_that_of_its_last_fit(callback, tmp_path, ends, closed, end):
+    model = compiled()
+    for at in ends:
+        fit_until(at, callback, model)
+    # The program closes the sink only.
+    callback.close() if end == "close" else callback.recorder._sink.close(30)
+    assert pastnet.read(tmp_path).runs["."].closed is closed
+
+
+def test_what_is_raised_after_fit_does_not_end_it(callback, tmp_path):
+    fit_until(None, callback, compiled())
+    try:
+        raise MemoryError  # of an evaluation
+    except MemoryError:
+        callback.close()
+    assert pastnet.read(tmp_path).runs["."].closed
+
+
+def test_each_trial_says_how_its_own_fit_ended(tmp_path):
+    callback = PastNetCallback(tmp_path / "{trial}", every=1)
+    for at in (3, None, 3, None):
+        fit_until(at, callback, compiled())
+    callback.close()
+    runs = pastnet.read(tmp_path).runs
+    assert [runs[name].closed for name in "1234"] == [False, True, False, True]
 
 
 def test_several_fits_are_one_lineage(callback, tmp_path):

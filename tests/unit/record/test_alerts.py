@@ -8,7 +8,7 @@ import pytest
 
 from tb_pastnet.core.violation import Violation
 from tb_pastnet.errors import InvalidArgument
-from tb_pastnet.record.alerts import LOG, STOP, Alerts, check
+from tb_pastnet.record.alerts import LOG, STOP, Alerts, checked
 from tb_pastnet.record.failures import Failures
 
 
@@ -60,4 +60,6 @@ def test_stop_waits_for_a_violation():
 @pytest.mark.parametrize("wish", ["raise", None, 3])
 def test_other_wishes_are_refused(wish):
     with pytest.raises(InvalidArgument, match="expected 'log', 'stop' or a function"):
-        check(wish)
+        checked(wish, stops=True)
+    with pytest.raises(InvalidArgument, match="expected 'log' or a function"):
+        checked(wish, stops=False)

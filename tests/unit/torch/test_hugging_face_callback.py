@@ -88,6 +88,7 @@ def test_a_training_that_was_interrupted_is_closed_by_the_next(tmp_path):
     train(tmp_path, callback)
     run = run_in(tmp_path)
     assert (run.steps.tolist(), len(run.lineages)) == ([1, 2, 4, 6, 8], 2)
+    assert [each.closed for each in run.lineages] == [False, True]
 
 
 def test_the_best_weights_that_are_loaded_at_the_end_are_recorded(tmp_path):

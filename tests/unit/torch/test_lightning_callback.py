@@ -63,8 +63,12 @@ def steps(folder):
 
 def test_steps_are_those_of_the_trainer(tmp_path):
     callback = pastnet.torch.LightningCallback(tmp_path / "log", every=5)
-    fit(tmp_path, Module(), callback)
+    try:
+        raise MemoryError  # of a larger batch, say
+    except MemoryError:
+        fit(tmp_path, Module(), callback)
     assert steps(tmp_path) == [1, 5, 10, 12]  # the last one, too
+    assert pastnet.read(tmp_path / "log").runs["."].closed
     assert callback.recorder is None
 
 
@@ -102,6 +106,7 @@ def test_an_exception_closes_the_log(tmp_path):
         fit(tmp_path, Failing(), callback)
     assert callback.recorder is None
     assert steps(tmp_path) == [1, 2, 3]
+    assert not pastnet.read(tmp_path / "log").runs["."].closed
 
 
 class Best(lightning.Callback):

@@ -10,6 +10,7 @@ import pytest
 
 import tb_pastnet as pastnet
 from tb_pastnet.core.quantize import PRECISION
+from tb_pastnet.errors import InvalidArgument
 
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 
@@ -161,3 +162,11 @@ def test_an_optimizer_may_take_over_from_another(tmp_path):
     recorder.close()
     (run,) = pastnet.read(tmp_path).runs.values()
     assert (run.steps.tolist(), dict(run.notes)) == ([1, 2, 3, 4], {})
+
+
+def test_stop_is_for_a_trainer(tmp_path):
+    with pytest.raises(InvalidArgument, match="a loop that no Recorder can end"):
+        pastnet.watch(torch.nn.Linear(2, 1), tmp_path, on_violation="stop")
+    lightning = pytest.importorskip("lightning.pytorch", reason="lightning isn't installed")
+    trainer = lightning.Trainer(default_root_dir=tmp_path, accelerator="cpu", logger=False)
+    assert pastnet.watch(trainer, on_violation="stop") in trainer.callbacks

@@ -9,9 +9,12 @@ from tb_pastnet.errors import InvalidArgument
 
 torch = pytest.importorskip("torch", reason="torch isn't installed: an extra of its own")
 
+from tb_pastnet.torch.recording_callback import RecordingCallback  # noqa: E402
+
 PROGRAM = """
 import torch
 import tb_pastnet as pastnet
+from tb_pastnet.torch.recording_callback import RecordingCallback
 
 torch.distributed.init_process_group(
     "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
@@ -27,7 +30,7 @@ for step in range(1, 7):
     recorder.record(step)
 assert recorder.flush()
 try:
-    pastnet.torch.Recorder(f"{folder}/stops", model, on_violation="stop")
+    RecordingCallback(f"{folder}/stops", on_violation="stop")._begin(model, optimizer, 6, 9)
 except pastnet.errors.InvalidArgument as error:
     assert "got 'stop' in one of 2 processes" in str(error)
 else:
@@ -91,7 +94,7 @@ def test_settings_by_which_ranks_may_differ_are_refused(only_worker, tmp_path, s
         InvalidArgument,
         match=f"expected settings that act the same on each rank, got {name}={value!r}",
     ):
-        pastnet.torch.Recorder(tmp_path / "log", sharded(only_worker), **setting)
+        RecordingCallback(tmp_path / "log", **setting)._begin(sharded(only_worker), None, 0, 9)
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no workers")

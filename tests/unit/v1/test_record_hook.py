@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -149,6 +150,16 @@ def test_a_step_that_cannot_be_read_is_noted(tmp_path, caplog):
         hook.end(session)
     (record,) = caplog.records
     assert "Could not read the global step" in record.getMessage()
+
+
+def test_a_session_that_raises_has_not_ended_normally(tmp_path):
+    train = trained()
+    hook = v1.RecorderHook(tmp_path, every=1)
+    with suppress(MemoryError), tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+        session.run(train)
+        raise MemoryError
+    hook.recorder.close()
+    assert not read_one(tmp_path).last.closed
 
 
 def test_before_it_begins_it_does_nothing(tmp_path, caplog):

@@ -107,7 +107,7 @@ def test_channels_rows_and_layers_are_held():
     assert torch.equal(now[5], before[5])
     with pytest.raises(InvalidArgument):
         masks.freeze_rows("0.bias", 18)
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgument, match=r"statistic that its layer writes.* eval\(\)"):
         masks.freeze("1.running_mean")
     with pytest.raises(UnknownName):
         masks.freeze("3.weight")
@@ -387,14 +387,27 @@ def test_hooks_are_those_that_the_docs_list():
         assert vars(parameter) == {}
 
 
+def hooks_of(*owners):
+    own = [vars(each) for each in owners]
+    found = [hooks for each in own for name, hooks in each.items() if "hooks" in name]
+    return sum(map(len, filter(None, found)))
+
+
 def test_closing_ends_masks_and_leaves_no_hook():
-    module, masks = masked()
+    module = network()
+    averaged, optimizer = torch.optim.swa_utils.AveragedModel(module), adam(module)
+    every = [*module.modules(), *averaged.modules(), optimizer]
+    before = hooks_of(*every)
+    _, masks = masked(module, optimizer)
+    masks.follow(averaged)
     masks.audit()
-    train(module, adam(module))
+    train(module, optimizer)
+    assert hooks_of(averaged) == 2
+    pastnet.torch.Masks(module).close()  # another view of the same masks
     masks.close()
-    for each in module.modules():
-        assert not any(len(hooks) for name, hooks in vars(each).items() if "hooks" in name)
-    assert all(not each._post_accumulate_grad_hooks for each in module.parameters())
+    assert hooks_of(*every) == before
+    tensors = [*module.parameters(), *averaged.parameters()]
+    assert all(not each._post_accumulate_grad_hooks for each in tensors)
     before = weights_of(module)
     train(module, adam(module))
     assert (module[0].weight != before).all()
