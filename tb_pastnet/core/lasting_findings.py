@@ -1,4 +1,4 @@
-"""Findings about what lasts up to the newest record: states of channels, or standing still."""
+"""Findings about what lasts up to the newest record: states of channels, or no movement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Standing(NamedTuple):
 
 
 def lasting_findings(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
-    """One finding for each state, or cause of standing still; `several`: a log has other runs."""
+    """A finding for each state, or cause of staying unchanged; `several`: a log has other runs."""
     groups: dict[tuple[str, str | None], list[_Standing]] = {}
     for run in runs:
         for layer in run.layers:
@@ -74,8 +74,8 @@ def _state_text(kind: str, group: Sequence[_Standing], of: int, several: bool) -
     runs = dict.fromkeys(run.name for run, *_ in group)
     names = named(runs, "run") if several else _where_of(group, several)
     times = [
-        (f"at step {step:,}{f' in {named(own)}' if len(runs) > 1 else ''} ({what})", own)
-        for (step, what), own in _begins(group, several)
+        (f"at step {step:,}{f' in {named(own)}' if len(runs) > 1 else ''} ({begun})", own)
+        for (step, begun), own in _begins(group, several)
     ]
     return f"{names}: channels first {state} {listed(times)}; {share} since step {since:,}"
 
@@ -99,11 +99,11 @@ def _what_begins(group: Sequence[_Standing], step: int, several: bool) -> str:
         at_once = len(begun) == len(group) and not several
         return "all of them at once" if at_once else named([each.layer.id for each in begun])
     _, layer, own = begun[0]
-    some = own.first_channels
-    if some == layer.channels and (several or len(group) > 1):
+    count = own.first_channels
+    if count == layer.channels and (several or len(group) > 1):
         return layer.id
-    which = f"channel {own.channel:,}" if some == 1 else counted(some, "channel")
-    return f"{which} of {layer.id}" if several or len(group) > 1 else which
+    channels = f"channel {own.channel:,}" if count == 1 else counted(count, "channel")
+    return f"{channels} of {layer.id}" if several or len(group) > 1 else channels
 
 
 def _who(group: Sequence[_Standing], of: int, noun: str, names: str) -> str:

@@ -18,7 +18,7 @@ _OWN = f"{__package__}."
 """The modules by which each call of a Recorder comes."""
 
 
-class Ending:
+class TrainingEnd:
     """Knows of what ends a training: an exception, or the loop of a trainer.
 
     Attributes:

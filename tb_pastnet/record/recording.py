@@ -13,7 +13,7 @@ from tb_pastnet.format.limits import MAX_STEP
 from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.record.alerts import Alerts
 from tb_pastnet.record.call_guard import CallGuard, guarded
-from tb_pastnet.record.ending import Ending, program_failed
+from tb_pastnet.record.ending import TrainingEnd, program_failed
 from tb_pastnet.record.expectations import Expectations
 from tb_pastnet.record.failures import LOGGER, NO_STEP, NOT_COUNTED, WENT_BACK, Failures, noted
 from tb_pastnet.record.lineage import Lineage, Recorded
@@ -72,7 +72,7 @@ class Recording:
         self._scalars = options.log and Scalars(options.log, source.network, failures)
         self.records = 0
         self._newest = -1  # the step of the newest record of the lineage
-        self._guard, self.ending = CallGuard(), Ending()
+        self._guard, self.ending = CallGuard(), TrainingEnd()
         self._begun = self._closed = self._complete = self._refused = False
         self._went_back = self._said = self.reported = False
         # Calls of `record` that followed no step, as far as that is known.

@@ -29,7 +29,7 @@ from tb_pastnet.record.background_writer import (
 )
 from tb_pastnet.record.batch import Record
 from tb_pastnet.record.changes import Change, MaskUpdate
-from tb_pastnet.record.ending import Ending, program_failed
+from tb_pastnet.record.ending import TrainingEnd, program_failed
 from tb_pastnet.record.failures import DeferredFailures, Failures
 from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.source import Sketches
@@ -67,7 +67,7 @@ class Sink:
     def __init__(
         self,
         failures: Failures,
-        ending: Ending,
+        ending: TrainingEnd,
         exit_seconds: float = EXIT_SECONDS,
         queue_bytes: int = QUEUE_BYTES,
         change_bytes: int = CHANGE_BYTES,

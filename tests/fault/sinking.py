@@ -22,7 +22,7 @@ from tb_pastnet.format.function_change import LAYER, Place
 from tb_pastnet.format.tags import DESCRIPTIONS, lineage_directory
 from tb_pastnet.record.batch import Batch, Record, Span
 from tb_pastnet.record.changes import MaskUpdate
-from tb_pastnet.record.ending import Ending
+from tb_pastnet.record.ending import TrainingEnd
 from tb_pastnet.record.failures import Failures
 from tb_pastnet.record.lineage_writer import LineageWriter
 from tb_pastnet.record.messages import Message
@@ -34,7 +34,7 @@ from tests.patience import be_patient
 
 def begun(segments, batch, describe, failures, totals=None, **settings):
     """A sink whose first lineage has begun."""
-    sink = Sink(failures, Ending(), **{"exit_seconds": segments.exit_seconds, **settings})
+    sink = Sink(failures, TrainingEnd(), **{"exit_seconds": segments.exit_seconds, **settings})
     totals = totals or OverheadTotals()
     sink.begin(LineageWriter(segments, batch, describe, totals, sink.deferred))
     assert sink.flush()

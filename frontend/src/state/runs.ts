@@ -139,7 +139,7 @@ const recordedIn = (run: RunInfo, id: string): LayerInfo | undefined =>
 const hasVariable = (layer: LayerInfo | undefined, id: string): boolean =>
   layer?.variables.some((variable) => variable.id === id) ?? false;
 
-/** The variable chosen in the Layer view; null for the main one, also where no shown run has what is chosen. */
+/** The variable chosen in the Layer view; null for the main one, and if no shown run has it. */
 const chosenVariable = computed(() => {
   const [layer, id] = [activeLayer.value?.id, variableId.value];
   const found =
@@ -180,7 +180,7 @@ export const activeRun = computed<Run | null>(() => {
 /** The run whose shares the legend has: that of the view, or the chosen one, or the first. */
 export const focusedRun = computed(() => (view.value === "layer" ? activeRun.value : chosenRun(shownRuns.value)));
 
-/** The variable that is shown of a layer in place of its main one, null for that. */
+/** The variable that is shown of a layer instead of its main one, null for that. */
 export const variableOf = (layer: string): string | null =>
   layer === activeLayer.value?.id ? chosenVariable.value : null;
 

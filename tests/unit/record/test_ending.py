@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tb_pastnet.record.ending import Ending
+from tb_pastnet.record.ending import TrainingEnd
 
 
-def closed_in_handler(ending: Ending, error: BaseException) -> bool:
+def closed_in_handler(ending: TrainingEnd, error: BaseException) -> bool:
     try:
         raise error
     except BaseException:
@@ -26,7 +26,7 @@ def closed_in_handler(ending: Ending, error: BaseException) -> bool:
     ],
 )
 def test_what_is_handled_at_the_end_ends_the_training(error, normal):
-    assert closed_in_handler(Ending(), error) is normal
+    assert closed_in_handler(TrainingEnd(), error) is normal
 
 
 def test_what_was_handled_at_the_beginning_does_not():
@@ -34,7 +34,7 @@ def test_what_was_handled_at_the_beginning_does_not():
     try:
         raise first
     except ValueError:
-        ending = Ending()
+        ending = TrainingEnd()
         ending.look()
     assert ending.normal
     ending.begin()
@@ -46,12 +46,12 @@ def test_another_exception_in_its_place_in_memory_is_another():
         try:
             raise ValueError
         except ValueError:
-            ending = Ending()
+            ending = TrainingEnd()
         assert not closed_in_handler(ending, ValueError())
 
 
 def test_a_trainer_knows_where_its_loop_ends():
-    ending = Ending()
+    ending = TrainingEnd()
     ending.enter()
     assert not ending.normal
     ending.leave()
