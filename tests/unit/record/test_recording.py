@@ -167,3 +167,41 @@ def test_the_weights_are_not_read_for_what_is_left_out(tmp_path, monkeypatch, pa
     recorder.close()
     (run,) = pastnet.read(tmp_path).runs.values()
     assert run.steps.tolist() == [*stored, 57]
+
+
+@pytest.mark.parametrize(
+    ("place", "works", "notes"),
+    [
+        ("_tracker.unchanged", True, 0),  # the longer way makes up for it
+        ("_schedule.passes", False, 0),
+        ("_schedule.passes", True, 1),
+        ("_timer.passed", False, 1),
+        ("_timer.passed", True, 1),
+        ("_passed", True, 1),
+    ],
+)
+def test_a_step_whose_short_way_fails_is_made_once(tmp_path, monkeypatch, place, works, notes):
+    weight = np.ones((1, 1), np.float32)
+    settings = {"every": 4, "initial_step": 0}
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weight}, **settings)
+    *part, name = place.split(".")
+    owner = getattr(recorder, part[0]) if part else recorder
+    method, failed = getattr(owner, name), []
+
+    def fails(*args, **given):
+        patch.undo()
+        failed.append(works and method(*args, **given))
+        raise TimeoutError("of a signal handler")
+
+    for step in range(1, 9):
+        weight[:] = step
+        with monkeypatch.context() as patch:
+            if step == 6:
+                patch.setattr(owner, name, fails)
+            recorder.record(step)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert len(failed) == len(run.lineages) == 1
+    assert run.steps.tolist() == [1, 4, 8]
+    assert run.variables["w"].past_steps.tolist() == [0, 3, 7]
+    assert sum(run.notes.values()) == notes
