@@ -92,7 +92,15 @@ class Measuring:
         probes = probes and sequence % self._schedule.probe_every == 0
         function = self._moved_outputs(action.compare) if probes else None
         with self._timer.part(RECORDS):
-            values = self._compare(action)
+            before = self._unkept
+            # If this fails, the next comparison may not know what has moved until now.
+            self._unkept = _UNKNOWN if before is None else _either(_UNKNOWN, before)
+            values = self._source.compare(action.compare, replace=action.copy == action.compare)
+            if not has_past:
+                values[OF_PAST] = np.nan
+            if before is not None:
+                values[MOVED] = _either(values[MOVED], before)
+            self._unkept = values[MOVED]
             values[KEPT], free = self._tracker.shares()
             flags = self._source.trainable()
             self._measured_flags = self._tracker.version, tuple(flags)
@@ -111,19 +119,6 @@ class Measuring:
             if sequence & (sequence - 1) == 0:  # now and then: copies are made when first needed
                 self._count_memory()
             return record
-
-    def _compare(self, action: Action) -> npt.NDArray[np.floating]:
-        """Compares weights with their past, and their bits with those of the last record kept."""
-        before = self._unkept
-        # If this fails, the next comparison may not know what has moved until now.
-        self._unkept = _UNKNOWN if before is None else _either(_UNKNOWN, before)
-        values = self._source.compare(action.compare, replace=action.copy == action.compare)
-        if action.past_step is None:
-            values[OF_PAST] = np.nan
-        if before is not None:
-            values[MOVED] = _either(values[MOVED], before)
-        self._unkept = values[MOVED]
-        return values
 
     def _count_memory(self) -> None:
         self._timer.totals.memory = self._source.nbytes + self._tracker.nbytes
