@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,7 @@ from tb_pastnet.record.array_recorder import ArrayRecorder, Rate
 from tb_pastnet.record.failures import noted
 from tb_pastnet.record.log_arguments import EXIT_TIMEOUT, check_logdir
 from tb_pastnet.record.options import Options
-from tb_pastnet.record.overhead_timer import OUTSIDE
+from tb_pastnet.record.overhead_timer import NOT_MEASURED, OUTSIDE
 from tb_pastnet.record.scalars import LogFunction
 
 Declared = Any
@@ -172,11 +171,18 @@ class Recorder(ArrayRecorder):
             opt_state: the current optimizer state, for finding why held weights moved, or why
                 others are idle. None: from the numbers only.
         """
-        with suppress(Exception):  # otherwise `record` notes it
+        last = self._schedule.last
+        try:
             if self._passed(step):
                 self._latest = None
                 return
             step = int(step)  # of an array: waiting for the device is training
+        except Exception as error:
+            if self._schedule.last != last:  # the step was made, see `metered`
+                self._latest = None
+                self._failures.add(NOT_MEASURED, error)
+                return
+            # Otherwise `record` notes it.
         with self._tree.seen(params, opt_state):
             self._source.given = learning_rate
             super().record(step)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_pastnet.core.parallel import yield_gil
-from tb_pastnet.core.quantize import Codes
+from tb_pastnet.core.quantize import NAN, Codes
 from tb_pastnet.core.statistics import MOVED, either_moved, quantize_statistics
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import Block, encode_blocks
@@ -36,6 +36,8 @@ _PIECE = 4096
 
 _COLUMNS = 4 * _PIECE
 """Channels, each once per record, that are quantised at once."""
+
+_UNKNOWN: Codes = np.array([NAN], np.int16)  # of all channels
 
 
 class Record(NamedTuple):
@@ -165,6 +167,9 @@ class Batch:
 
     def add(self, record: Record) -> None:
         """Adds the next record, `quantized` or not."""
+        before = self._unkept
+        # If this fails, no later record knows what had moved in this one.
+        self._unkept = _UNKNOWN if before is None else either_moved(_UNKNOWN, before)
         if not record.quantized:
             # The floats aren't kept: they take more memory than what waits here counts as.
             (record,) = quantized([record])
@@ -172,7 +177,8 @@ class Batch:
         if record.sketches is not None:
             self.sketch(record.sequence, record.step, record.sketches)
             record = record._replace(sketches=None)
-        self._pending.append(self._with_unkept(record))
+        self._pending.append(record if before is None else _with_moved(record, before))
+        self._unkept = None
 
     def sketch(self, sequence: int, step: int, sketches: Sketches) -> None:
         """Adds the sketches of a record, kept or not."""
@@ -217,14 +223,6 @@ class Batch:
         for record in self._pending:
             self._carry(record)
         self._pending = []
-
-    def _with_unkept(self, record: Record) -> Record:
-        """A record that also says what moved since records before it that were dropped."""
-        if self._unkept is None:
-            return record
-        values = record.values.copy()
-        values[MOVED], self._unkept = either_moved(values[MOVED], self._unkept), None
-        return record._replace(values=values)
 
     def _carry(self, record: Record) -> None:
         moved = record.values[MOVED]
@@ -321,6 +319,13 @@ class Batch:
             )
             sealed = encode_follows(follows, tag=TAG_FOLLOWS, step=step, lineage=self.lineage)
             yield Message(TAG_FOLLOWS, step, sealed)
+
+
+def _with_moved(record: Record, before: Codes) -> Record:
+    """A record that also says what moved in records before it that were dropped."""
+    values = record.values.copy()
+    values[MOVED] = either_moved(values[MOVED], before)
+    return record._replace(values=values)
 
 
 def _pieces(spans: Sequence[Span]) -> Iterator[list[Span]]:

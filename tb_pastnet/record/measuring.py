@@ -23,6 +23,8 @@ from tb_pastnet.record.standing import Standing
 
 Moved = npt.NDArray[np.floating]
 
+_UNKNOWN: Moved = np.array([np.nan])  # of all channels
+
 
 class Measuring:
     """Measures the records of a recorder, on the training thread.
@@ -90,12 +92,14 @@ class Measuring:
         probes = probes and sequence % self._schedule.probe_every == 0
         function = self._moved_outputs(action.compare) if probes else None
         with self._timer.part(RECORDS):
-            replace = action.copy == action.compare
-            values = self._source.compare(action.compare, replace=replace)
+            before = self._unkept
+            # If this fails, the next comparison may not know what has moved until now.
+            self._unkept = _UNKNOWN if before is None else _either(_UNKNOWN, before)
+            values = self._source.compare(action.compare, replace=action.copy == action.compare)
             if not has_past:
                 values[OF_PAST] = np.nan
-            if self._unkept is not None:
-                values[MOVED] = _either(values[MOVED], self._unkept)
+            if before is not None:
+                values[MOVED] = _either(values[MOVED], before)
             self._unkept = values[MOVED]
             values[KEPT], free = self._tracker.shares()
             flags = self._source.trainable()
@@ -119,10 +123,17 @@ class Measuring:
     def _count_memory(self) -> None:
         self._timer.totals.memory = self._source.nbytes + self._tracker.nbytes
 
-    def kept(self) -> None:
-        """The newest record was handed over."""
+    def offer(self, sink: Sink, record: Record) -> bool:
+        """Hands over the newest record; False: it is dropped."""
+        moved = record.values[MOVED]
+        # If this fails, it isn't known whether the next record has to say that.
+        self._unkept = np.where(moved == 1, np.nan, moved)
+        if not sink.offer(record):
+            self._unkept = moved
+            return False
         self._unkept, self._flags, self._unstored = None, self._measured_flags, None
         self.left_out = -1
+        return True
 
     @property
     def flags_changed(self) -> bool:
@@ -159,9 +170,8 @@ class Measuring:
             sink.take_back()
             sequence = sink.reserve()
             again = record._replace(sequence=sequence, thinned=sink.thinned, sketches=None)
-            if not sink.offer(again):
+            if not self.offer(sink, again):
                 return 0
-            self.kept()
         if not self.sketched:
             sink.sketches(newest if record is None else record.step, self.sketches())
             self.sketched = True

@@ -19,7 +19,7 @@ from tb_pastnet.record.messages import Message, message_event
 
 OUTSIDE, OTHER, RECORDS, COPIES, MASKS, PROBE = range(6)
 
-_FAILED = "Could not measure the recording overhead"
+NOT_MEASURED = "Could not measure the recording overhead"
 
 
 class OverheadTotals:
@@ -154,7 +154,7 @@ def metered(text: str = "", otherwise: Any = None, attempt: str = "") -> Callabl
 
     If the method raises, the failure is counted under `text`, as by `noted`, and `otherwise` is
     returned; without a text it raises. `attempt` is the name of a shorter way, which is enough for
-    most calls: a method that returns whether it was.
+    most calls of a Recorder: a method that returns whether it was.
     """
 
     def decorate(method: Method) -> Method:
@@ -163,17 +163,21 @@ def metered(text: str = "", otherwise: Any = None, attempt: str = "") -> Callabl
         @functools.wraps(method)
         def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
             if attempt:
+                last = self._schedule.last
                 try:
                     if getattr(self, attempt)(*args, **kwargs):
                         return otherwise
-                except Exception:  # noqa: S110 - the longer way says what is wrong
-                    pass
+                except Exception as error:
+                    # Else the longer way says what is wrong; with the step made, it would go back.
+                    if self._schedule.last != last:
+                        self._failures.add(NOT_MEASURED, error)
+                        return otherwise
             entered: OverheadTimer | None = None
             try:
                 timer: OverheadTimer | None = self._timer
                 entered = timer if timer is not None and timer.enter() else None
             except Exception as error:
-                self._failures.add(_FAILED, error)
+                self._failures.add(NOT_MEASURED, error)
             try:
                 return body(self, *args, **kwargs)
             finally:
@@ -181,7 +185,7 @@ def metered(text: str = "", otherwise: Any = None, attempt: str = "") -> Callabl
                     try:
                         entered.leave()
                     except Exception as error:
-                        self._failures.add(_FAILED, error)
+                        self._failures.add(NOT_MEASURED, error)
 
         return timed  # type: ignore[return-value]
 

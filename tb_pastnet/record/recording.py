@@ -386,9 +386,8 @@ class Recording:
                 self._schedule.copied(action.compare)
             if not (action.stored or announced or self._measuring.flags_changed):
                 self._measuring.leave_out(step, sink, record)
-            elif sink.offer(record):
+            elif self._measuring.offer(sink, record):
                 self.records += 1
-                self._measuring.kept()
                 self._newest = step
             elif self._closed:
                 self._refused = True

@@ -205,9 +205,10 @@ class PartedSource(Source):
     def has_changed(self, number: int) -> bool:
         """See `Source`."""
         at_record = self._prints
-        changed = super().has_changed(number)
-        self._prints = at_record
-        return changed
+        try:
+            return super().has_changed(number)
+        finally:
+            self._prints = at_record
 
     def forget(self) -> None:
         """See `Source`."""

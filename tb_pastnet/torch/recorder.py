@@ -299,11 +299,14 @@ class Recorder(Recording):
         steps, between = self._steps, self._between
         if not steps.stepped or between.waiting or self._spread is not None:
             return False
-        # If hooks work, one of them looks at flags before the next update.
-        passed = super()._passed(step, flags=flags and not steps.working)
-        if passed:
-            steps.stepped, steps.made = False, 0
-        return passed
+        last, made = self._schedule.last, steps.made
+        steps.stepped, steps.made = False, 0
+        try:
+            # If hooks work, one of them looks at flags before the next update.
+            return super()._passed(step, flags=flags and not steps.working)
+        finally:
+            if self._schedule.last == last:  # the updates are of a step that wasn't made
+                steps.stepped, steps.made = True, made
 
     def follow(self, step: int) -> None:
         """See `Recording`. Calls without an update, as when GradScaler skips one, don't count."""

@@ -420,3 +420,28 @@ def test_what_was_left_out_is_not_looked_at_after_a_restart(tmp_path, monkeypatc
     recorder.declare(other, trainable={"w": False})
     recorder.close()
     assert all(run.violations == () for run in pastnet.read(tmp_path).runs.values())
+
+
+@pytest.mark.parametrize("name", ["_passed", "_timer.passed"])
+def test_a_step_whose_short_way_fails_is_made_once(tmp_path, monkeypatch, name):
+    params = {"w": jnp.ones((2, 2))}
+    recorder = Recorder(tmp_path, params, every=4, initial_step=0)
+    *parts, last = name.split(".")
+    owner = getattr(recorder, parts[0]) if parts else recorder
+    works = getattr(owner, last)
+
+    def fails(*args, **given):
+        works(*args, **given)
+        raise TimeoutError("of a signal handler")
+
+    for step in range(1, 9):
+        params = {"w": params["w"] + 1}
+        with monkeypatch.context() as patch:
+            if step == 6:
+                patch.setattr(owner, last, fails)
+            recorder.record(step, params)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert len(run.lineages) == 1
+    assert run.variables["w"].past_steps.tolist() == [0, 3, 7]
+    assert list(run.notes.values()) == [1]

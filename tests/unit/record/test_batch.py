@@ -7,6 +7,7 @@ import pytest
 
 from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.core.statistics import MOVED, NORM, STATISTICS
+from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import limits
 from tb_pastnet.format.block import decode_block
 from tb_pastnet.format.timeline import decode_timeline
@@ -183,6 +184,19 @@ def test_what_moved_in_a_record_that_is_dropped_is_in_the_next_one(seed):
         np.testing.assert_array_equal(shown[number], np.where((some == 1).any(0), 1, unknown))
         begin = number + 1
     assert len(shown) == 60 - len(dropped)
+
+
+def test_what_moved_in_a_record_that_cant_be_packed_is_unknown_in_the_next_one():
+    batch = Batch(SPANS, 7)
+    batch.add(offer(0, moved=[1, 0, 0, 0]))
+    batch.drop()
+    with pytest.raises(InvalidArgument):
+        batch.add(offer(1)._replace(values=np.ones((3, 4))))
+    batch.add(offer(2, moved=[0, 1, 0, 0]))
+    batch.add(offer(3, moved=[0, 0, 0, 1]))
+    shown = of_each(take(batch))
+    np.testing.assert_array_equal(shown[2], [1, 1, np.nan, np.nan])
+    np.testing.assert_array_equal(shown[3], [0, 0, 0, 1])
 
 
 def of_each(group):

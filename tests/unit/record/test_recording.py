@@ -167,3 +167,117 @@ def test_the_weights_are_not_read_for_what_is_left_out(tmp_path, monkeypatch, pa
     recorder.close()
     (run,) = pastnet.read(tmp_path).runs.values()
     assert run.steps.tolist() == [*stored, 57]
+
+
+@pytest.mark.parametrize(
+    ("place", "works", "notes"),
+    [
+        ("_tracker.unchanged", True, 0),  # the longer way makes up for it
+        ("_schedule.passes", False, 0),
+        ("_schedule.passes", True, 1),
+        ("_timer.passed", False, 1),
+        ("_timer.passed", True, 1),
+        ("_passed", True, 1),
+    ],
+)
+def test_a_step_whose_short_way_fails_is_made_once(tmp_path, monkeypatch, place, works, notes):
+    weight = np.ones((1, 1), np.float32)
+    settings = {"every": 4, "initial_step": 0}
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weight}, **settings)
+    *part, name = place.split(".")
+    owner = getattr(recorder, part[0]) if part else recorder
+    method, failed = getattr(owner, name), []
+
+    def fails(*args, **given):
+        patch.undo()
+        failed.append(works and method(*args, **given))
+        raise TimeoutError("of a signal handler")
+
+    for step in range(1, 9):
+        weight[:] = step
+        with monkeypatch.context() as patch:
+            if step == 6:
+                patch.setattr(owner, name, fails)
+            recorder.record(step)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert len(failed) == len(run.lineages) == 1
+    assert run.steps.tolist() == [1, 4, 8]
+    assert run.variables["w"].past_steps.tolist() == [0, 3, 7]
+    assert sum(run.notes.values()) == notes
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_has_moved_is_unknown_after_a_comparison_that_failed(tmp_path, monkeypatch, kept):
+    weights = np.ones((4, 2), np.float32)
+    settings = {"every": 1, "initial_step": 0, "channel_axis": {"w": 0}}
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weights}, **settings)
+    compare = recorder._source.compare
+
+    def fails(*args, **given):
+        compare(*args, **given)
+        raise MemoryError("no memory")
+
+    for step in range(1, 7):
+        if step in (2, 3, 4):  # the third record isn't made
+            weights[step - 2] += 1
+        with monkeypatch.context() as patch:
+            if step == 2 and not kept:
+                patch.setattr(recorder._sink, "offer", lambda record: False)
+            if step == 3:
+                patch.setattr(recorder._source, "compare", fails)
+            recorder.record(step)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    moved = {int(step): run.variables["w"].moved[at] for at, step in enumerate(run.steps)}
+    assert list(moved) == ([1, 2, 4, 5, 6] if kept else [1, 4, 5, 6])
+    unknown = np.nan
+    np.testing.assert_array_equal(moved[4], [unknown if kept else 1, unknown, 1, unknown])
+    np.testing.assert_array_equal([moved[5], moved[6]], np.zeros((2, 4)))
+
+
+def test_what_has_moved_is_unknown_after_a_record_that_may_be_kept(tmp_path, monkeypatch):
+    weights = np.ones((3, 2), np.float32)
+    settings = {"every": 1, "initial_step": 0, "channel_axis": {"w": 0}}
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weights}, **settings)
+    offer = recorder._sink.offer
+
+    def fails(record):
+        offer(record)
+        raise TimeoutError("of a signal handler")
+
+    for step in range(1, 5):
+        if step in (2, 3):
+            weights[step - 2] += 1
+        with monkeypatch.context() as patch:
+            if step == 2:
+                patch.setattr(recorder._sink, "offer", fails)
+            recorder.record(step)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.steps.tolist() == [1, 2, 3, 4]
+    moved = [[1, 0, 0], [np.nan, 1, 0], [0, 0, 0]]
+    np.testing.assert_array_equal(run.variables["w"].moved[1:], moved)
+
+
+def test_a_look_at_the_end_that_fails_hides_nothing_that_has_moved(tmp_path, monkeypatch):
+    weight = np.ones((1, 1), np.float32)
+    settings = {"every": 1, "initial_step": 0}
+    recorder = pastnet.numpy.Recorder(tmp_path, {"w": lambda: weight}, **settings)
+    recorder.record(1)
+    weight[:] = 2
+    source = recorder._source
+    moved = source._moved
+
+    def fails(prints):
+        moved(prints)
+        raise MemoryError("no memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "_moved", fails)
+        recorder.flush(closed=True)
+    recorder.record(2)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert run.variables["w"].moved[:, 0].tolist()[1:] == [1]
+    assert sum(run.notes.values()) == 1

@@ -431,3 +431,32 @@ def test_what_is_unfrozen_into_a_new_group_has_the_rate_of_that_group(tmp_path):
     assert run.learning_rates.tolist() == [0.5] * 4 + [0.25] * 8
     [jump] = [finding for finding in run.findings() if finding.kind == "learning_rate"]
     assert (jump.first_step, "from 0.5 to 0.25" in jump.text) == (5, True)
+
+
+@pytest.mark.parametrize("name", ["_passed", "_timer.passed"])
+@pytest.mark.parametrize("numbered", [True, False])
+def test_a_step_whose_short_way_fails_is_made_once(tmp_path, monkeypatch, name, numbered):
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    recorder = pastnet.torch.Recorder(tmp_path, model, optimizer, every=4)
+    *parts, last = name.split(".")
+    owner = getattr(recorder, parts[0]) if parts else recorder
+    works = getattr(owner, last)
+
+    def fails(*args, **given):
+        works(*args, **given)
+        raise TimeoutError("of a signal handler")
+
+    for step in range(1, 13):
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        with monkeypatch.context() as patch:
+            if step in (6, 10):
+                patch.setattr(owner, last, fails)
+            recorder.record(*[step] * numbered)
+    recorder.close()
+    (run,) = pastnet.read(tmp_path).runs.values()
+    assert len(run.lineages) == 1
+    assert run.steps.tolist() == [1, 4, 8, 12]
+    assert run.variables["weight"].past_steps.tolist() == [0, 3, 7, 11]
+    assert list(run.notes.values()) == [2]
