@@ -187,6 +187,7 @@ class PastNetCallback(CountingCallback):
         self._fits = False
         if self.recorder is not None:
             self.recorder.ending.leave()
+        self._catch_up()
         self._count.rest(self._trained)
         if self.recorder is not None:
             self.recorder.flush(timeout=2.0, closed=True)
@@ -194,6 +195,16 @@ class PastNetCallback(CountingCallback):
             self.recorder.reported = True  # or `fit` is asked to be quiet
             if line and (self.params or {}).get("verbose"):
                 print(line)  # noqa: T201 - as `fit` prints
+
+    @noted("Could not make a record")
+    def _catch_up(self) -> None:
+        """Tells the recorder the last step, if the call for it has failed: the end has its values."""
+        if self._uncounted:
+            batches, self._uncounted = self._uncounted, 0
+            self._count.advance(self._trained, batches)
+        last = None if self.recorder is None else self.recorder.last_step
+        if last is not None and last < self._count.step:
+            self.recorder.record(self._count.step)
 
     @noted("Could not close the log")
     def close(self) -> None:

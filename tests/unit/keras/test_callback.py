@@ -11,9 +11,11 @@ from keras import layers
 import tb_pastnet as pastnet
 from tb_pastnet import Masks, PastNetCallback
 from tb_pastnet.core.quantize import PRECISION
-from tb_pastnet.core.statistics import CHANGED, DELTA_NORM, TRAINABLE
+from tb_pastnet.core.statistics import CHANGED, DELTA_NORM, NORM, TRAINABLE
 from tb_pastnet.errors import InvalidArgument
+from tb_pastnet.keras.steps import BatchCount
 from tb_pastnet.record.recording import Recording
+from tb_pastnet.record.schedule import Schedule
 from tests.recorded import read_lineages, read_one
 
 RNG = np.random.default_rng(0)
@@ -98,6 +100,27 @@ def test_executions_of_several_steps(callback, tmp_path):
     log = read_one(tmp_path)
     assert log.record_steps() == [4, 8, 10, 14, 18, 20]
     assert log.record_past_steps() == [0, 4, 8, 10, 14, 18]
+
+
+@pytest.mark.parametrize("method", [(BatchCount, "advance"), (Schedule, "passes")])
+def test_the_end_has_the_step_of_its_values_though_the_last_call_failed(
+    tmp_path, monkeypatch, method
+):
+    calls, real = iter(range(1, 100)), getattr(*method)
+
+    def failing(self, *arguments):
+        if next(calls) == 20:  # the last one, at which no record is due
+            raise RuntimeError("injected")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(*method, failing)
+    model, callback = compiled(), PastNetCallback(tmp_path, every=7)
+    fit(model, callback)
+    callback.close()
+    log = read_one(tmp_path)
+    assert log.record_steps()[-1] == 20
+    norms = np.linalg.norm(model.layers[0].get_weights()[0], axis=0)
+    np.testing.assert_allclose(log.values("dense/kernel")[-1, NORM], norms, rtol=PRECISION)
 
 
 def test_mixed_precision(callback, tmp_path):
