@@ -35,11 +35,11 @@ def joined_jumps(jumps: Sequence[RateJump], rates: int) -> list[RateJump]:
         >>> joined_jumps([RateJump(9, 0.1, 0.2, ("a",)), RateJump(9, 0.5, 1.0, ("b",))], rates=3)
         [RateJump(step=9, before=0.5, after=1.0, layers=('b', 'a'))]
     """
-    at: dict[int, list[RateJump]] = {}
+    by_step: dict[int, list[RateJump]] = {}
     for jump in sorted(jumps, key=lambda each: max(each.before, each.after), reverse=True):
-        at.setdefault(jump.step, []).append(jump)
+        by_step.setdefault(jump.step, []).append(jump)
     joined = []
-    for _, each in sorted(at.items()):
+    for _, each in sorted(by_step.items()):
         every = len(each) == rates or not all(jump.layers for jump in each)
         layers = () if every else dict.fromkeys(name for jump in each for name in jump.layers)
         joined.append(each[0]._replace(layers=tuple(layers)))

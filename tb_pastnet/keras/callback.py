@@ -198,7 +198,7 @@ class PastNetCallback(CountingCallback):
 
     @noted("Could not make a record")
     def _catch_up(self) -> None:
-        """Tells the recorder the last step, if the call for it has failed: the end has its values."""
+        """Counts the last step, if the call for it has failed: the end has its values."""
         if self._uncounted:
             batches, self._uncounted = self._uncounted, 0
             self._count.advance(self._trained, batches)

@@ -167,9 +167,9 @@ class Batch:
 
     def add(self, record: Record) -> None:
         """Adds the next record, `quantized` or not."""
-        before = self._unkept
-        # If this fails, no later record knows what had moved in this one.
-        self._unkept = _UNKNOWN if before is None else either_moved(_UNKNOWN, before)
+        unkept = self._unkept
+        # If this fails, it isn't known what had moved in this one.
+        self._unkept = _UNKNOWN if unkept is None else either_moved(_UNKNOWN, unkept)
         if not record.quantized:
             # The floats aren't kept: they take more memory than what waits here counts as.
             (record,) = quantized([record])
@@ -177,7 +177,7 @@ class Batch:
         if record.sketches is not None:
             self.sketch(record.sequence, record.step, record.sketches)
             record = record._replace(sketches=None)
-        self._pending.append(record if before is None else _with_moved(record, before))
+        self._pending.append(record if unkept is None else _with_moved(record, unkept))
         self._unkept = None
 
     def sketch(self, sequence: int, step: int, sketches: Sketches) -> None:
@@ -321,10 +321,10 @@ class Batch:
             yield Message(TAG_FOLLOWS, step, sealed)
 
 
-def _with_moved(record: Record, before: Codes) -> Record:
+def _with_moved(record: Record, unkept: Codes) -> Record:
     """A record that also says what moved in records before it that were dropped."""
     values = record.values.copy()
-    values[MOVED] = either_moved(values[MOVED], before)
+    values[MOVED] = either_moved(values[MOVED], unkept)
     return record._replace(values=values)
 
 

@@ -92,14 +92,14 @@ class Measuring:
         probes = probes and sequence % self._schedule.probe_every == 0
         function = self._moved_outputs(action.compare) if probes else None
         with self._timer.part(RECORDS):
-            before = self._unkept
+            unkept = self._unkept
             # If this fails, the next comparison may not know what has moved until now.
-            self._unkept = _UNKNOWN if before is None else _either(_UNKNOWN, before)
+            self._unkept = _UNKNOWN if unkept is None else _either(_UNKNOWN, unkept)
             values = self._source.compare(action.compare, replace=action.copy == action.compare)
             if not has_past:
                 values[OF_PAST] = np.nan
-            if before is not None:
-                values[MOVED] = _either(values[MOVED], before)
+            if unkept is not None:
+                values[MOVED] = _either(values[MOVED], unkept)
             self._unkept = values[MOVED]
             values[KEPT], free = self._tracker.shares()
             flags = self._source.trainable()
