@@ -1,16 +1,15 @@
 /** The runs, drawn: a lane for each, with what happened as flags, and its numbers at the cursor. */
 
 import { computed } from "@preact/signals";
-import { FLAGS, flagText } from "../../data/flags";
+import { FLAGS, flagsAt, flagText } from "../../data/flags";
 import { formatCount, plural } from "../../data/format";
-import { toPixel } from "../../data/scale";
 import { commonSpans, type Drawable, drawLane, flagColor, type LaneShape, laneShape } from "../../draw/lane";
 import { Axis } from "../../parts/axis";
 import { Canvas, Sized } from "../../parts/canvas";
 import { Plot, type Target } from "../../parts/plot";
 import { Lost, OldSign, RunLabel, Select } from "../../parts/widgets";
 import { sharesText } from "../../parts/words";
-import { type Lane, laneOf, scalarsOf } from "../../state/answers";
+import { laneOf, scalarsOf } from "../../state/answers";
 import { blockAt, figuresAt, recordStep } from "../../state/at";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
 import { rateText, scalarText } from "../../state/lanes";
@@ -35,14 +34,6 @@ export const laneHeight = (runs: number, room: number): number =>
 /** How far from a flag the pointer reads it, in pixels. */
 const NEAR = 7;
 
-/** The flags of a lane at a pixel. */
-function flagsNear(lane: Lane, x: number, width: number): string[] {
-  const at = (step: number) => toPixel(scaleOf(width), step);
-  return lane.flags
-    .filter(({ first_step, last_step }) => x >= at(first_step) - NEAR && x <= at(last_step) + NEAR)
-    .map(flagText);
-}
-
 /** The scalars that any shown run has. */
 const scalarNames = computed(() => [
   ...new Set(shownRuns.value.flatMap(({ name }) => scalarsOf(name).value?.names ?? [])),
@@ -60,10 +51,12 @@ function Picture({ runs, shape, width }: { runs: readonly Run[]; shape: LaneShap
   const trends = drawn.map((own) => own?.scalar ?? null);
   const spans = commonSpans(trends);
   const height = shape.height * runs.length;
-  const read = (step: number, y: number): Target => {
+  const read = (pointed: number, y: number): Target => {
     const place = Math.min(runs.length - 1, Math.max(0, Math.floor(y / shape.height)));
     const [run, own] = [runs[place], drawn[place]];
-    const lines = own ? flagsNear(own.lane, toPixel(scaleOf(width), step), width) : [];
+    const { from, to } = scaleOf(width);
+    const { step, flags } = flagsAt(own?.lane.flags ?? [], pointed, (NEAR * (to - from)) / width);
+    const lines = flags.map(flagText);
     return {
       step: recordStep(run, step),
       run: run.name,
