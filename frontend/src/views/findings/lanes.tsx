@@ -9,13 +9,13 @@ import { Canvas, Sized } from "../../parts/canvas";
 import { Plot, type Target } from "../../parts/plot";
 import { Lost, OldSign, RunLabel, Select } from "../../parts/widgets";
 import { sharesText } from "../../parts/words";
-import { laneOf, scalarsOf } from "../../state/answers";
+import { laneOf, laneScalar, scalarNames, scalarsOf } from "../../state/answers";
 import { blockAt, figuresAt, recordStep } from "../../state/at";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
 import { rateText, scalarText } from "../../state/lanes";
 import { openRun } from "../../state/navigate";
 import { type Run, scaleOf, shownRuns, totalLayers } from "../../state/runs";
-import { chooseScalar, scalar, theme, update } from "../../state/store";
+import { chooseScalar, theme, update } from "../../state/store";
 
 /** Heights of a lane. */
 const [LOWEST, TALLEST] = [15, 76];
@@ -34,10 +34,6 @@ export const laneHeight = (runs: number, room: number): number =>
 /** How far from a flag the pointer reads it, in pixels. */
 const NEAR = 7;
 
-/** The scalars that any shown run has. */
-const scalarNames = computed(() => [
-  ...new Set(shownRuns.value.flatMap(({ name }) => scalarsOf(name).value?.names ?? [])),
-]);
 const hasScalars = computed(() => scalarNames.value.length > 0);
 
 const drawableOf = (run: Run): Drawable | null => {
@@ -105,7 +101,10 @@ function Numbers({ run, place }: { run: Run; place: number }) {
     <>
       <span class="number lane-rate">{rateText(run, step)}</span>
       {hasScalars.value ? (
-        <span class="number lane-scalar" title={`${scalars?.name ?? "no scalar"}. ${placed}`}>
+        <span
+          class="number lane-scalar"
+          title={scalars?.name ? `${scalars.name}. ${placed}` : `no ${laneScalar.value}`}
+        >
           {own ? (
             <span class="sub">
               {scalars?.placed === "time" ? "≈ " : ""}
@@ -134,16 +133,17 @@ function LaneRow({ run, place, shape }: { run: Run; place: number; shape: LaneSh
   );
 }
 
-/** Which scalar is shown. */
+/** Which scalar is shown; a run may have none of that name. */
 function ScalarChoice() {
-  if (!hasScalars.value) return null;
-  const own = shownRuns.value.map(({ name }) => scalarsOf(name).value?.name).find(Boolean) ?? "";
-  const names = scalarNames.value.includes(own) || own === "" ? scalarNames.value : [own, ...scalarNames.value];
+  const own = laneScalar.value;
+  if (!hasScalars.value || own === null) return null;
+  const names = scalarNames.value.includes(own) ? scalarNames.value : [own, ...scalarNames.value];
   return (
     <Select
       class="lane-scalar"
       label="Scalar of the lanes"
-      value={scalar.value !== null && names.includes(scalar.value) ? scalar.value : own}
+      title={own}
+      value={own}
       options={names.map((name) => [name, name])}
       onPick={chooseScalar}
     />
