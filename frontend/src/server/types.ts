@@ -94,6 +94,8 @@ export interface RecordsHeader extends RunAnswer {
   channels: number[];
   /** Weights that can be pruned. */
   prunable: number[];
+  /** Whether groups of weights have different learning rates. */
+  several_rates?: boolean;
 }
 
 export interface OverviewHeader extends RecordsHeader {
@@ -125,6 +127,7 @@ export interface LaneHeader extends RunAnswer {
   channels: number;
   prunable: number;
   flags: LaneFlag[];
+  several_rates?: boolean;
 }
 
 /** A scalar that the training logged by itself. */

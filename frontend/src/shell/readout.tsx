@@ -4,11 +4,12 @@ import { plural } from "../data/format";
 import { SIDEBAR } from "../data/rowbox";
 import { RunLabel } from "../parts/widgets";
 import { stepText } from "../parts/words";
-import { scalarsOf } from "../state/answers";
+import { cellsOf, scalarsOf } from "../state/answers";
+import { blockAt } from "../state/at";
 import { numberSteps, pointedRun } from "../state/followers";
-import { rateText, scalarText } from "../state/lanes";
-import { focusedRun, type Run, shownRuns } from "../state/runs";
-import { pageWidth } from "../state/store";
+import { rateText, rateTitle, scalarText } from "../state/lanes";
+import { activeLayer, focusedRun, layerIn, type Run, shownRuns } from "../state/runs";
+import { pageWidth, view } from "../state/store";
 
 /** The width of a run's numbers, and that of all others; the lanes show the runs that have no room. */
 const [WIDE, REST] = [320, 230];
@@ -23,13 +24,23 @@ function listed(): Run[] {
   );
 }
 
+/** The learning rate of the layer that is open where that has its own, else that of the run, and what it is called. */
+function rateOf(run: Run, step: number): [string, string] {
+  const several = blockAt(run, step)?.value?.severalRates;
+  const layer = view.value === "layer" ? activeLayer.value : null;
+  return several && layer && layerIn(run, layer.id)
+    ? ["learning rate of this layer", rateText(run, step, cellsOf(run.name, layer.id))]
+    : [rateTitle(several), rateText(run, step)];
+}
+
 function Numbers({ run, step }: { run: Run; step: number }) {
+  const [rateName, rate] = rateOf(run, step);
   const name = scalarsOf(run.name).value?.name;
   const { value, own } = scalarText(run, step);
   return (
     <span class="readout-run">
       <RunLabel run={run} />
-      <span class="sub">learning rate</span> <b class="number">{rateText(run, step)}</b>
+      <span class="sub">{rateName}</span> <b class="number">{rate}</b>
       {name ? (
         <>
           <span class="sub">

@@ -12,7 +12,7 @@ import { sharesText } from "../../parts/words";
 import { laneOf, laneScalar, scalarNames, scalarsOf } from "../../state/answers";
 import { blockAt, figuresAt, recordStep } from "../../state/at";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
-import { rateText, scalarText } from "../../state/lanes";
+import { rateText, rateTitle, scalarText } from "../../state/lanes";
 import { openRun } from "../../state/navigate";
 import { type Run, scaleOf, shownRuns, totalLayers } from "../../state/runs";
 import { chooseScalar, theme, update } from "../../state/store";
@@ -22,8 +22,9 @@ const [LOWEST, TALLEST] = [15, 76];
 const HEAD = 26;
 /** A letter of a name, about; its marker and gaps; and most of the width that names take. */
 const [LETTER, MARKER, MOST_NAMES] = [7, 38, 0.36];
-const RATE = 104;
-const SCALAR = 116;
+/** The width of the column of learning rates, and of that of scalars, at least and at most, with a letter of a menu. */
+const [RATE, RATES] = [104, 150];
+const [SCALAR, SCALARS, MENU_LETTER, MENU] = [116, 212, 6.3, 40];
 /** Narrower than this, the numbers are left out. */
 const NARROW = 560;
 
@@ -151,7 +152,7 @@ function ScalarChoice() {
 }
 
 /** What the flags that occur mean. */
-function FlagLegend({ runs, shape }: { runs: readonly Run[]; shape: LaneShape }) {
+function FlagLegend({ runs, shape, several }: { runs: readonly Run[]; shape: LaneShape; several: boolean }) {
   const present = new Set(runs.flatMap(({ name }) => laneOf(name).value?.flags.map(({ kind }) => kind) ?? []));
   const rates =
     shape.chart > 0 && runs.some(({ name }) => laneOf(name).value?.rates.some((rate) => Number.isFinite(rate)));
@@ -167,7 +168,7 @@ function FlagLegend({ runs, shape }: { runs: readonly Run[]; shape: LaneShape })
           </span>
         ) : null,
       )}
-      {rates ? <span class="dashed">learning rate</span> : null}
+      {rates ? <span class="dashed">{rateTitle(several)}</span> : null}
     </p>
   );
 }
@@ -177,19 +178,23 @@ export function Lanes({ room }: { room: number }) {
   if (runs.length === 0) return null;
   const shape = laneShape(laneHeight(runs.length, room), hasScalars.value);
   const longest = Math.max(...runs.map(({ short }) => short.length));
+  const menu = MENU + MENU_LETTER * Math.max(0, ...scalarNames.value.map((name) => name.length));
+  const several = runs.some(({ name }) => laneOf(name).value?.several === true);
+  const rate = several ? RATES : RATE;
   return (
     <Sized class="lanes">
       {({ width }) => {
         const names = Math.min(MARKER + longest * LETTER, MOST_NAMES * width);
-        const numbers = RATE + (hasScalars.value ? SCALAR : 0);
+        const scalars = hasScalars.value ? Math.max(SCALAR, Math.min(SCALARS, menu, 0.17 * width)) : 0;
+        const numbers = rate + scalars;
         const plot = Math.floor(width - names - (width < NARROW ? 0 : numbers) - 12);
-        const style = { "--names": `${names}px`, "--plot": `${plot}px` };
+        const style = { "--names": `${names}px`, "--plot": `${plot}px`, "--rate": `${rate}px` };
         return (
           <div class={width < NARROW ? "lanes-inner narrow" : "lanes-inner"} style={style}>
             <div class="lanes-head">
               <span class="sub">{plural(runs.length, "run")}</span>
               <Axis width={plot} pill count={Math.max(3, Math.floor(plot / 80))} />
-              <span class="sub lane-rate">learning rate</span>
+              <span class="sub lane-rate">{rateTitle(several)}</span>
               <ScalarChoice />
             </div>
             <div class="lanes-body">
@@ -200,7 +205,7 @@ export function Lanes({ room }: { room: number }) {
               </ul>
               <Picture runs={runs} shape={shape} width={plot} />
             </div>
-            <FlagLegend runs={runs} shape={shape} />
+            <FlagLegend runs={runs} shape={shape} several={several} />
           </div>
         );
       }}
