@@ -11,17 +11,15 @@ import { rateText, rateTitle, scalarText } from "../state/lanes";
 import { activeLayer, focusedRun, layerIn, type Run, shownRuns } from "../state/runs";
 import { pageWidth, view } from "../state/store";
 
-/** The width of a run's numbers, and that of all others; the lanes show the runs that have no room. */
-const [WIDE, REST] = [320, 230];
+/** The width of a run's numbers, in the Layer view, and that of all others; the lanes show the runs that have no room. */
+const [WIDE, WIDER, REST] = [320, 400, 230];
 
 /** The run in focus, then the others in their order. */
 function listed(): Run[] {
   const first = pointedRun.value ?? focusedRun.value;
   const rest = shownRuns.value.filter((run) => run !== first);
-  return [...(first ? [first] : []), ...rest].slice(
-    0,
-    Math.max(1, Math.floor((pageWidth.value - SIDEBAR - REST) / WIDE)),
-  );
+  const count = Math.floor((pageWidth.value - SIDEBAR - REST) / (view.value === "layer" ? WIDER : WIDE));
+  return [...(first ? [first] : []), ...rest].slice(0, Math.max(1, count));
 }
 
 /** The learning rate of the layer that is open where that has its own, else that of the run, and what it is called. */
@@ -43,11 +41,10 @@ function Numbers({ run, step }: { run: Run; step: number }) {
       <span class="sub">{rateName}</span> <b class="number">{rate}</b>
       {name ? (
         <>
-          <span class="sub">
+          <span class="sub scalar" title={name}>
             {name}
-            {own ? ` at ${own}` : ""}
-          </span>{" "}
-          <b class="number">{value}</b>
+          </span>
+          {own ? <span class="sub">at {own}</span> : null} <b class="number">{value}</b>
         </>
       ) : null}
     </span>

@@ -24,7 +24,7 @@ const HEAD = 26;
 const [LETTER, MARKER, MOST_NAMES] = [7, 38, 0.36];
 /** The width of the column of learning rates, and of that of scalars, at least and at most, with a letter of a menu. */
 const [RATE, RATES] = [104, 150];
-const [SCALAR, SCALARS, MENU_LETTER, MENU] = [116, 212, 6.3, 40];
+const [SCALAR, SCALARS, MENU_LETTER, MENU] = [116, 240, 7, 40];
 /** Narrower than this, the numbers are left out. */
 const NARROW = 560;
 
@@ -185,7 +185,7 @@ export function Lanes({ room }: { room: number }) {
     <Sized class="lanes">
       {({ width }) => {
         const names = Math.min(MARKER + longest * LETTER, MOST_NAMES * width);
-        const scalars = hasScalars.value ? Math.max(SCALAR, Math.min(SCALARS, menu, 0.17 * width)) : 0;
+        const scalars = hasScalars.value ? Math.max(SCALAR, Math.min(SCALARS, menu, 0.2 * width)) : 0;
         const numbers = rate + scalars;
         const plot = Math.floor(width - names - (width < NARROW ? 0 : numbers) - 12);
         const style = { "--names": `${names}px`, "--plot": `${plot}px`, "--rate": `${rate}px` };
