@@ -152,7 +152,14 @@ export interface Finding {
   first_step: number | null;
   numbers: Record<string, number>;
   text: string;
-  link: { view: string; run: string; layer: string | null; channel: number | null; step: number | null };
+  link: {
+    view: string;
+    run: string;
+    layer: string | null;
+    channel: number | null;
+    step: number | null;
+    variable?: string;
+  };
 }
 
 export interface FindingsAnswer extends Answer {
