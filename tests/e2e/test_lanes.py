@@ -68,6 +68,34 @@ def test_numbers_at_the_cursor_are_the_logs_at_any_width(logged: Tab) -> None:
         assert value[1].rpartition(": ")[2] in seen["readout"]
 
 
+def test_all_lanes_show_what_the_menu_says_and_a_run_without_it_says_so(tmp_path: Path) -> None:
+    logdir = tmp_path / "logs"
+    logged = {"a": ("loss", "epoch_loss"), "b": ("epoch_loss",), "c": ()}
+    for number, run in enumerate(logged):
+        writer = LineageWriter(logdir, run, lineage=0x200 + number, layers={"conv1": 8})
+        writer.describe(0)
+        writer.records(range(3, 30, 3))
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 3, 27), "all records")
+        none = clean(tab.drive("scalarsTold"))
+    for run, names in logged.items():
+        scalars = Scalars(logdir / run)
+        for name in names:
+            for step in range(3, 30, 3):
+                scalars.add(name, 1 / step, step, writer.created + step)
+        scalars.close()
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 3, 27), "all records")
+        some = clean(tab.drive("scalarsTold"))
+    assert (none["menu"], none["titles"]) == ([], [])
+    assert "no scalars" in none["legend"]
+    assert some["menu"] == ["epoch_loss"]
+    assert [title.partition(".")[0] for title in some["titles"]] == [
+        "epoch_loss", "epoch_loss", "This run has no epoch_loss",
+    ]  # fmt: skip
+    assert "no scalars" not in some["legend"]
+
+
 def test_numbers_with_long_names_dont_cover_each_other(logged: Tab) -> None:
     views = [{"v": view, "sc": LONG} for view in ("network", "layer")]
     found = clean(logged.drive("readoutCovered", views=views, widths=(700, 1000, 1280, 1440)))

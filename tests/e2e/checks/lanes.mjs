@@ -27,6 +27,14 @@ export async function lanesAt({ base, newPage }, { widths, steps }) {
   return found;
 }
 
+/** What stands below the lanes, and what the number of a scalar says of itself, in each lane. */
+export async function scalarsTold({ base, newPage }) {
+  const frame = await openFrame(await newPage(), base, {});
+  const titles = await frame.$$eval("span.lane-scalar", (all) => all.map((one) => one.title));
+  const menu = await frame.$$eval("select.lane-scalar", (all) => all.map((one) => one.value));
+  return { legend: await frame.textContent(".lane-legend"), titles, menu };
+}
+
 /** In the line of numbers, by view and width: its numbers, those that are cut off, and parts that cover the one before. */
 export async function readoutCovered({ base, newPage }, { views, widths }) {
   const found = [];

@@ -104,7 +104,7 @@ function Numbers({ run, place }: { run: Run; place: number }) {
       {hasScalars.value ? (
         <span
           class="number lane-scalar"
-          title={scalars?.name ? `${scalars.name}. ${placed}` : `no ${laneScalar.value}`}
+          title={scalars?.name ? `${scalars.name}. ${placed}` : `This run has no ${laneScalar.value}`}
         >
           {own ? (
             <span class="sub">
@@ -169,6 +169,9 @@ function FlagLegend({ runs, shape, several }: { runs: readonly Run[]; shape: Lan
         ) : null,
       )}
       {rates ? <span class="dashed">{rateTitle(several)}</span> : null}
+      {runs.every(({ name }) => scalarsOf(name).value?.names.length === 0) ? (
+        <span title="They are looked for in the directory of each run, and below it">no scalars, such as a loss</span>
+      ) : null}
     </p>
   );
 }
