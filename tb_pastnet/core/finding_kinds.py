@@ -123,6 +123,7 @@ class MovedStatistics(NamedTuple):
     channels: int
     first_step: int
     last_step: int
+    variable: str | None = None  # the first of them that moved
 
 
 class RunFacts(NamedTuple):
@@ -160,6 +161,7 @@ class Finding:
         shown_run: the run to look at.
         layer: the layer to look at, None for all.
         channel: the channel to look at, None for all.
+        variable: the variable of the layer to look at, None for the one that represents it.
 
     Example:
         >>> finding = Finding("frozen", None, ("a",), ("dense",), 3, 50, {}, "dense: frozen …")
@@ -179,6 +181,7 @@ class Finding:
     shown_run: str | None = None
     layer: str | None = None
     channel: int | None = None
+    variable: str | None = None
 
     @property
     def severity(self) -> str:

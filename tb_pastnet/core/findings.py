@@ -126,7 +126,7 @@ def _statistics(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
     channels = sum(moved.channels for _, moved in group)
     yield Finding(
         "statistics", None, names, layers, channels, since, {"last_step": until}, text,
-        "layer", run.name, first.layer,
+        "layer", run.name, first.layer, variable=first.variable,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from tb_pastnet.core.channel_states import Lasting
@@ -40,7 +41,11 @@ def lasting_findings(runs: Sequence[RunFacts], several: bool) -> Iterator[Findin
             text = _unchanged_text(kind, cause, group, of, several)
         numbers = {"of": of, "since": since, "records": min(own.records for _, _, own in group)}
         step, shown = first.own.first, first.run.name
-        yield about_layers(kind, members, channels, step, numbers, text, shown, cause)
+        finding = about_layers(kind, members, channels, step, numbers, text, shown, cause)
+        # Others of the layer move: a row that doesn't is to be seen.
+        if kind == "rows" and finding.layer is not None:
+            finding = replace(finding, channel=first.own.channel)
+        yield finding
 
 
 def _kind_and_cause(kind: str, run: RunFacts, layer: LayerFacts) -> tuple[str, str | None]:

@@ -374,6 +374,7 @@ class Figures:
             "layers": [layer.id for layer in self.run.layers],
             "channels": self.channels,
             "prunable": list(self.summary.prunable),
+            **self.run.axis.facts(),
         }
 
     def axis(self) -> tuple[Floats, npt.NDArray[np.float32]]:

@@ -80,22 +80,27 @@ def _of_layer(
         return None
     begin = max(known)
     steps: list[int] = []
+    first_moved: dict[int, str] = {}  # variables by the step at which they moved first
     channels: set[int] = set()
     for each in statistics:
         records = read[each.id]
         codes = records.codes[CHANGED]
         moved = (codes != ZERO) & (codes != NAN)
         # Up to the first frozen record the layer may have trained, unless it is the very first.
-        first = len(records.steps) > 0 and begin == records.steps[0]
-        moved &= ((records.steps if first else records.past_steps) >= begin)[:, None]
+        at_once = len(records.steps) > 0 and begin == records.steps[0]
+        moved &= ((records.steps if at_once else records.past_steps) >= begin)[:, None]
         # Only this shows what moves in other steps than those with a record.
         before = np.append(-1, records.steps[:-1])
         moved |= (records.codes[MOVED] == ONE) & (before >= begin)[:, None]
-        steps += records.steps[moved.any(axis=1)].tolist()
+        own = records.steps[moved.any(axis=1)].tolist()
+        if own:
+            first_moved.setdefault(own[0], each.id)
+        steps += own
         channels |= set(np.flatnonzero(moved.any(axis=0)).tolist())
     if not steps:
         return None
-    return MovedStatistics(statistics[0].layer, len(channels), min(steps), max(steps))
+    first, last = min(steps), max(steps)
+    return MovedStatistics(statistics[0].layer, len(channels), first, last, first_moved[first])
 
 
 def _frozen_since(records: RecordSeries) -> int | None:

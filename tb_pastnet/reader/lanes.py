@@ -36,6 +36,7 @@ def lane(figures: Figures, most: int, layers: Collection[str] = ()) -> Sections:
         "channels": int(np.array(figures.channels)[rows].sum()),
         "prunable": int(prunable.sum()),
         "flags": [flag._asdict() for flag in listed[:MOST_FLAGS]],
+        **figures.run.axis.facts(),
     }
     starts = thinning.columns(figures.steps, most)
     ends = thinning.last_records(starts, len(figures.steps))

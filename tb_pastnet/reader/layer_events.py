@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tb_pastnet.core.quantize import dequantize
+from tb_pastnet.core.run_changes import rate_jumps
 from tb_pastnet.core.statistics import KEPT, TRAINABLE
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.mask_history import MaskEvent
@@ -19,15 +19,13 @@ Event = dict[str, Any]
 MOST_EVENTS = 256
 """Events of a layer that are listed."""
 
-_RATE_FACTOR = 1.5
-
 
 def recorded_events(series: RecordSeries) -> list[Event]:
     """The events that records show, in order, the first 256.
 
     In addition to step, kind and text, a "learning_rate" has `from` and `to`, and "trainable" has
-    how many of all `channels` are `frozen` and `pruned` from then on. A gradual change of the
-    learning rate is listed once for each factor of 1.5.
+    how many of all `channels` are `frozen` and `pruned` from then on. Of learning rates only jumps
+    are listed, by the rule of the finding: schedules that change gradually have none.
     """
     resumed = series.steps[np.flatnonzero(np.diff(series.writers)) + 1]
     restarts = [_event(step, "restart", "training was resumed here") for step in resumed]
@@ -35,22 +33,15 @@ def recorded_events(series: RecordSeries) -> list[Event]:
     return sorted(events, key=lambda event: int(event["step"]))[:MOST_EVENTS]
 
 
-def _event(step: np.int64, kind: str, text: str, **values: float) -> Event:
+def _event(step: np.int64 | int, kind: str, text: str, **values: float) -> Event:
     return {"step": int(step), "kind": kind, "text": text, **values}
 
 
 def _rates(series: RecordSeries) -> list[Event]:
     events = []
-    last = math.nan
-    for step, rate in zip(series.steps, series.learning_rates.tolist(), strict=True):
-        if not math.isfinite(rate) or rate == last:
-            continue
-        if math.isnan(last):
-            last = rate
-        elif rate <= 0 or last <= 0 or max(rate / last, last / rate) >= _RATE_FACTOR:
-            text = f"learning rate {last:.3g} → {rate:.3g}"
-            events.append(_event(step, "learning_rate", text, **{"from": last, "to": rate}))
-            last = rate
+    for step, before, after, _ in rate_jumps(series.steps, series.learning_rates):
+        text = f"learning rate {before:.3g} → {after:.3g}"
+        events.append(_event(step, "learning_rate", text, **{"from": before, "to": after}))
     return events
 
 

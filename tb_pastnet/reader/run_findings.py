@@ -38,6 +38,8 @@ def as_json(finding: Finding) -> dict[str, Any]:
     """A finding as JSON values: where to see it is a separate object."""
     body = {"kind": finding.kind, "severity": finding.severity, **asdict(finding)}
     link = {name: body.pop(name) for name in ("view", "layer", "channel")}
+    variable = body.pop("variable")
+    link |= {"variable": variable} if variable is not None else {}
     return body | {"link": {**link, "run": body.pop("shown_run"), "step": finding.first_step}}
 
 

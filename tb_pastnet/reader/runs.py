@@ -45,6 +45,16 @@ class TimeAxis:
     # (series, records), those that all weights share, then those of each group by itself
     separate_rates: Floats
 
+    @cached_property
+    def several_rates(self) -> bool:
+        """Whether groups of weights have different learning rates at any record."""
+        rates = self.separate_rates
+        return bool((np.fmin.reduce(rates, axis=0) < np.fmax.reduce(rates, axis=0)).any())
+
+    def facts(self) -> dict[str, bool]:
+        """What the header of an answer says of its learning rates: nothing if they are one."""
+        return {"several_rates": True} if self.several_rates else {}
+
 
 NO_AXIS = TimeAxis(NO_INTEGERS, NO_FLOATS, NO_FLOATS, NO_FLOATS[None])
 

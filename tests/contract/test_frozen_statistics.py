@@ -46,6 +46,8 @@ LATER = STEPS + 1
 
 def test_statistics_that_move_between_records_only_move_too(tmp_path: Path) -> None:
     in_torch(tmp_path, frozen_from=1, eval_from=LATER, every=2, odd=True)
+    (finding,) = pastnet.read(tmp_path).findings()[:1]
+    assert (finding.layer, finding.variable) == ("norm", "norm/running_mean")
     assert found(tmp_path) == [(("norm",), 4, 1, {"last_step": STEPS})]
 
 

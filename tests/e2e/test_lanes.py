@@ -18,6 +18,7 @@ WIDTHS = (700, 1000, 1280, 1600, 1920, 2560)
 RUNS = {"often": range(3, 303, 3), "rarely": range(5, 305, 5)}
 LOSS_EVERY = 20
 RATES = (0.5, 0.25, 0.125)
+LONG = "evaluation/averaged_over_all_epochs_learning_rate"
 
 
 def rate(step: int) -> float:
@@ -37,6 +38,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         for count, step in enumerate(range(LOSS_EVERY, 301, LOSS_EVERY)):
             own = count if run == "rarely" else step
             scalars.add("loss", 1 / step, own, writer.created + step)
+            scalars.add(LONG, 1.5e-4, own, writer.created + step)
         scalars.close()
     with tensorboard(logdir) as tab:
         wait(lambda: known(tab, len(RUNS), sum(map(len, RUNS.values()))), "all records")
@@ -64,6 +66,42 @@ def test_numbers_at_the_cursor_are_the_logs_at_any_width(logged: Tab) -> None:
         assert f"Step {step}" in seen["readout"], (width, step)
         assert value[0] in seen["readout"]
         assert value[1].rpartition(": ")[2] in seen["readout"]
+
+
+def test_all_lanes_show_what_the_menu_says_and_a_run_without_it_says_so(tmp_path: Path) -> None:
+    logdir = tmp_path / "logs"
+    logged = {"a": ("loss", "epoch_loss"), "b": ("epoch_loss",), "c": ()}
+    for number, run in enumerate(logged):
+        writer = LineageWriter(logdir, run, lineage=0x200 + number, layers={"conv1": 8})
+        writer.describe(0)
+        writer.records(range(3, 30, 3))
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 3, 27), "all records")
+        none = clean(tab.drive("scalarsTold"))
+    for run, names in logged.items():
+        scalars = Scalars(logdir / run)
+        for name in names:
+            for step in range(3, 30, 3):
+                scalars.add(name, 1 / step, step, writer.created + step)
+        scalars.close()
+    with tensorboard(logdir) as tab:
+        wait(lambda: known(tab, 3, 27), "all records")
+        some = clean(tab.drive("scalarsTold"))
+    assert (none["menu"], none["titles"]) == ([], [])
+    assert "no scalars" in none["legend"]
+    assert some["menu"] == ["epoch_loss"]
+    assert [title.partition(".")[0] for title in some["titles"]] == [
+        "epoch_loss", "epoch_loss", "This run has no epoch_loss",
+    ]  # fmt: skip
+    assert "no scalars" not in some["legend"]
+
+
+def test_numbers_with_long_names_dont_cover_each_other(logged: Tab) -> None:
+    views = [{"v": view, "sc": LONG} for view in ("network", "layer")]
+    found = clean(logged.drive("readoutCovered", views=views, widths=(700, 1000, 1280, 1440)))
+    assert all(seen["numbers"] for seen in found)
+    for seen in found:
+        assert (seen["covered"], seen["cut"]) == ([], [])
 
 
 @pytest.mark.parametrize("dark", [False, True])

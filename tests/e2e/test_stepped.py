@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.browser import clean
 from tests.e2e.made_logs import made_tab
 
@@ -24,3 +26,17 @@ def test_the_inspector_shows_each_channel_with_its_own_numbers(tmp_path: Path) -
     known = {name: [one for one in numbers if WAITING not in one] for name, numbers in told.items()}
     assert {name: numbers for name, numbers in known.items() if len(numbers) > 1} == {}
     assert known["Channel 3"] != known["Channel 7"] != []
+
+
+@pytest.mark.parametrize(
+    ("at", "picture"), [(AT, ".heat-plot"), ("&p.pastnet.v=network&p.pastnet.s=900", ".run-column")]
+)
+def test_a_key_takes_over_from_a_resting_pointer(tmp_path: Path, at: str, picture: str) -> None:
+    keys = ["ArrowLeft", "ArrowLeft", "ArrowRight"]
+    with made_tab("masks", tmp_path) as tab:
+        told = clean(tab.drive("keyedUnderPointer", hash=at, picture=picture, keys=keys))
+    pointed, once, twice, back, moved = told
+    assert pointed == moved
+    assert len({*map(tuple, (pointed, once, twice))}) == 3
+    assert back == once
+    assert all(pill == numbers for pill, numbers in told)

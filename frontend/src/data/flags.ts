@@ -36,3 +36,17 @@ export function flagText({ kind, first_step, last_step, times, amount }: LaneFla
   if (first_step === last_step) return `${what}, step ${formatCount(first_step)}`;
   return `${what}, steps ${formatCount(first_step)} to ${formatCount(last_step)}, at ${plural(times, "record")}`;
 }
+
+/**
+ * What is read at a place of a lane: the step of the nearest flag, and the flags that there are at it.
+ *
+ * @param near how many steps from a flag it is read, at most; where none is near, the step is that of the place.
+ */
+export function flagsAt(flags: readonly LaneFlag[], place: number, near: number): { step: number; flags: LaneFlag[] } {
+  const own = flags.map(({ first_step, last_step }) => Math.min(Math.max(place, first_step), last_step));
+  const far = own.map((step) => Math.abs(step - place));
+  const nearest = far.indexOf(Math.min(near, ...far));
+  if (nearest < 0) return { step: place, flags: [] };
+  const step = own[nearest];
+  return { step, flags: flags.filter(({ first_step, last_step }) => first_step <= step && step <= last_step) };
+}

@@ -49,6 +49,15 @@ it("takes initials where there is room for little else", () => {
   expect(at([...parts, "key"], 6)).toEqual(["q/b", "q/A", "q/B", "v/b", "v/A", "v/B", "k"]);
 });
 
+it("cuts names of one word where they agree", () => {
+  const names = ["bn", "decay303", "decay451", "gradual"];
+  expect(at(names, 8)).toEqual(names);
+  expect(at(names, 7)).toEqual(["bn", "dec…303", "dec…451", "gradual"]);
+  expect(at(names, 5)).toEqual(["bn", "d…303", "d…451", "gr…al"]);
+  expect(at(names, 4)).toEqual(["bn", "…303", "…451", "gr…l"]);
+  expect(at(["lr3e-4", "lr1e-3"], 5)).toEqual(["3e-4", "1e-3"]);
+});
+
 it("cuts in the middle names of other forms", () => {
   expect(at(["freeze_steps", "leak_weight_decay"], 10)).toEqual(["free…steps", "leak…decay"]);
   expect(at(["only/one"], 6)).toEqual(["one"]);

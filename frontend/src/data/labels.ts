@@ -155,6 +155,24 @@ function cutAll(labels: Names, room: number, widthOf: Width): string[] | null {
   return null;
 }
 
+/**
+ * Labels that are cut where they begin as another one does, of which so many letters stay at least; the others in their
+ * middle; null where that doesn't fit.
+ */
+function cutShared(labels: Names, room: number, least: number, widthOf: Width): string[] | null {
+  const cut = labels.map((label) => {
+    if (widthOf(label) <= room) return label;
+    const others = labels.filter((other) => other !== label);
+    const shared = Math.max(0, ...others.map((other) => sharedBeginning([label, other]).length));
+    for (let head = shared - 2; head >= least; head--) {
+      const text = `${label.slice(0, head)}…${label.slice(shared)}`;
+      if (widthOf(text) <= room) return text;
+    }
+    return shared > 0 ? "" : elided(label, room, 0.6, widthOf);
+  });
+  return cut.every((text) => text !== "" && widthOf(text) <= room) && distinct(cut) ? cut : null;
+}
+
 /** Labels that are cut and numbered. */
 const numbered = (labels: Names, room: number, widthOf: Width): string[] =>
   labels.map((label, i) => {
@@ -178,6 +196,7 @@ export type Labels = (room: number) => ReadonlyMap<string, string>;
  */
 export function labelsOf(names: Names, widthOf: Width, whole = true): Labels {
   const levels = levelsOf(names, whole);
+  const oneWord = columnsOf(names)?.length === 1;
   const widths = levels.map((labels) => Math.max(0, ...labels.map(widthOf)));
   const shorter = (last: Names, room: number): string[] => {
     const cut = cutAll(last, room, widthOf);
@@ -189,8 +208,12 @@ export function labelsOf(names: Names, widthOf: Width, whole = true): Labels {
   const made = new Map<number, ReadonlyMap<string, string>>();
   return (room) => {
     const level = widths.findIndex((width) => width <= room);
-    const key = level >= 0 ? -level - 1 : Math.floor(room);
-    const labels = () => (level >= 0 ? levels[level] : shorter(levels[levels.length - 1] ?? [], Math.floor(room)));
+    // Names of one word can be cut by what they share, which says more than their first letters.
+    const cuts = oneWord && level !== 0;
+    const key = level >= 0 && !cuts ? -level - 1 : Math.floor(room);
+    const labels = () =>
+      (cuts && cutShared(levels[0], Math.floor(room), level < 0 ? 0 : 1, widthOf)) ||
+      (level >= 0 ? levels[level] : shorter(levels[levels.length - 1] ?? [], Math.floor(room)));
     let found = made.get(key);
     if (!found) {
       const list = labels();

@@ -31,7 +31,9 @@ export interface RecordBlock {
   threshold: number;
   steps: Float64Array;
   wallTimes: Float64Array;
+  /** The highest, where groups of weights have different ones. */
   learningRates: Float32Array;
+  severalRates?: boolean;
   /** The place of a layer in what follows. */
   rows: ReadonlyMap<string, number>;
   channels: readonly number[];
@@ -53,6 +55,7 @@ export function readBlock(container: Container<RecordsHeader>): RecordBlock {
     steps: section(container, "steps", Float64Array),
     wallTimes: section(container, "wall_times", Float64Array),
     learningRates: section(container, "learning_rates", Float32Array),
+    severalRates: header.several_rates,
     rows: new Map(header.layers.map((layer, row) => [layer, row])),
     channels: header.channels,
     prunable: header.prunable,

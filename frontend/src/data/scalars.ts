@@ -22,6 +22,12 @@ export function readScalars(container: Container<ScalarsHeader>): Scalars {
   return { names, name, placed, at: part("at"), steps: part("steps"), values: part("values") };
 }
 
+/** Of the names that were read one that all have, as far as they have any; else the first. */
+export function commonName(all: readonly Pick<Scalars, "names" | "name">[]): string | null {
+  const read = all.flatMap(({ name }) => name ?? []);
+  return read.find((name) => all.every(({ names }) => !names.length || names.includes(name))) ?? read[0] ?? null;
+}
+
 /** Four digits, as many as a loss is compared by. */
 export function formatScalar(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";

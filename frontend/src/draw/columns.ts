@@ -95,6 +95,8 @@ export interface Lane {
   columns: Columns;
   /** Of each column that of its last record, NaN where unknown. */
   rates: Float32Array;
+  /** Whether these are the highest of several. */
+  several?: boolean;
   flags: readonly LaneFlag[];
 }
 
@@ -111,7 +113,8 @@ export function readLane(container: Container<LaneHeader>): Lane {
     channels,
     prunable,
   };
-  return { threshold, columns, rates: section(container, "learning_rates", Float32Array), flags };
+  const rates = section(container, "learning_rates", Float32Array);
+  return { threshold, columns, rates, several: container.header.several_rates, flags };
 }
 
 /** Columns of the same steps, added: shares and marks by channels, the mean delta by those that move. */

@@ -7,7 +7,8 @@ import { axisZooms, headPart } from "../state/followers";
 import { fullRange } from "../state/runs";
 import { movedTo } from "./widgets";
 
-const LETTER = 6.2;
+/** The width of a letter, and the least between labels. */
+const [LETTER, GAP] = [6.2, 8];
 
 /** Ticks that don't cover each other, each with the middle of its label. */
 function placeTicks(ticks: readonly number[], scale: Scale) {
@@ -15,7 +16,7 @@ function placeTicks(ticks: readonly number[], scale: Scale) {
   return ticks.flatMap((tick) => {
     const half = (formatShort(tick).length * LETTER) / 2;
     const middle = Math.min(Math.max(toPixel(scale, tick), half), scale.width - half);
-    if (middle - half < right + 3) return [];
+    if (middle - half < right + GAP) return [];
     right = middle + half;
     return [{ tick, middle, half }];
   });

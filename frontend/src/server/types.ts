@@ -94,6 +94,8 @@ export interface RecordsHeader extends RunAnswer {
   channels: number[];
   /** Weights that can be pruned. */
   prunable: number[];
+  /** Whether groups of weights have different learning rates. */
+  several_rates?: boolean;
 }
 
 export interface OverviewHeader extends RecordsHeader {
@@ -125,6 +127,7 @@ export interface LaneHeader extends RunAnswer {
   channels: number;
   prunable: number;
   flags: LaneFlag[];
+  several_rates?: boolean;
 }
 
 /** A scalar that the training logged by itself. */
@@ -149,7 +152,14 @@ export interface Finding {
   first_step: number | null;
   numbers: Record<string, number>;
   text: string;
-  link: { view: string; run: string; layer: string | null; channel: number | null; step: number | null };
+  link: {
+    view: string;
+    run: string;
+    layer: string | null;
+    channel: number | null;
+    step: number | null;
+    variable?: string;
+  };
 }
 
 export interface FindingsAnswer extends Answer {

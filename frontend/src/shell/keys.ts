@@ -4,7 +4,7 @@ import { watchKeys } from "../host";
 import { toggleVersus } from "../state/baseline";
 import { moveCursor, moveCursorTo } from "../state/cursor";
 import { listViolations, showView } from "../state/navigate";
-import { helpOpen, page, update } from "../state/store";
+import { helpOpen, hover, page, update } from "../state/store";
 import { shownView } from "./parts";
 
 type Action = (event: KeyboardEvent) => unknown;
@@ -56,6 +56,8 @@ export function listenToKeys(): void {
     const action = ACTIONS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!action) return;
     event.preventDefault();
+    // The last input wins: a pointer that rests is read again once it moves.
+    hover.value = null;
     action(event);
   });
 }

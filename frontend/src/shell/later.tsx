@@ -2,6 +2,9 @@
 
 import { Button, Icon } from "../parts/widgets";
 import { helpOpen } from "../state/store";
+import { styleLate } from "../style";
+import audit from "../style/audit.css";
+import floating from "../style/floating.css";
 import { useDialog } from "./dialog";
 import { KEYS } from "./keys";
 
@@ -12,6 +15,8 @@ export { Scales } from "./scales";
 
 import { Tooltip } from "./tooltip";
 import { ViolationsList } from "./violations";
+
+styleLate(`${floating}\n${audit}`);
 
 const POINTER = [
   ["Hover", "show the values of all panels at that step"],

@@ -5,7 +5,7 @@ import { type Cells, joinCells, readCells } from "../data/cells";
 import { kept, keptByValue } from "../data/kept";
 import { type RecordBlock, readBlock } from "../data/record";
 import { runColumn, SIDEBAR } from "../data/rowbox";
-import { readScalars, type Scalars } from "../data/scalars";
+import { commonName, readScalars, type Scalars } from "../data/scalars";
 import { lastAtOrBefore } from "../data/steps";
 import { auditOf, byLayer, type LayerAudit } from "../data/violations";
 import { type Drawn, type Lane, readDrawn, readLane } from "../draw/columns";
@@ -246,15 +246,34 @@ export function findingLane({ layers, link }: Finding): Resource<Lane> | null {
   return askLane(`lane ${own.name} ${asked.join("\n")}`, own.name, SMALL, asked);
 }
 
-/** The scalar of a run that was chosen, or the one that looks most like its loss. */
-export const scalarsOf = (run: string): Resource<Scalars> =>
-  resource(
-    `scalars ${run}`,
-    scalar.value ?? "",
-    async () => readScalars(await fetchScalars(run, { name: untracked(() => scalar.value) })),
+function askScalars(key: string, run: string, named: () => string | null): Resource<Scalars> {
+  return resource(
+    `${key} ${run}`,
+    named() ?? "",
+    async () => readScalars(await fetchScalars(run, { name: untracked(named) })),
     ({ steps }) => steps.length * 24,
     true,
   ).value;
+}
+
+const firstScalars = (run: string) => askScalars("scalars", run, () => scalar.value);
+
+/** What all lanes show: the chosen scalar, or of those that look most like a loss one that every run has, or the first. */
+export const laneScalar = computed<string | null>(
+  () => scalar.value ?? commonName(shownRuns.value.flatMap((run) => firstScalars(run.name).value ?? [])),
+);
+
+/** That scalar of a run. */
+export function scalarsOf(run: string): Resource<Scalars> {
+  const own = firstScalars(run);
+  const other = scalar.value === null && own.value?.name && own.value.name !== laneScalar.value;
+  return other ? askScalars("scalars of lanes", run, () => laneScalar.value) : own;
+}
+
+/** The scalars that any shown run has. */
+export const scalarNames = computed<readonly string[]>(() => [
+  ...new Set(shownRuns.value.flatMap(({ name }) => firstScalars(name).value?.names ?? [])),
+]);
 
 /** Whether any shown run has pruned weights: otherwise the page doesn't mention them. */
 export const sparse = computed(() => shownRuns.value.some((run) => overviewOf(run.name).value?.header.sparse));

@@ -1,7 +1,17 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import type { Finding } from "../server/types";
 import { findingsOf } from "./answers";
-import { allFindings, findingOrder, findingsAnswer, listedFindings, runsLeftOut, shownFindings } from "./findings";
+import {
+  allFindings,
+  findingOrder,
+  findingsAnswer,
+  listedFindings,
+  openFinding,
+  runsLeftOut,
+  shownFindings,
+} from "./findings";
+import { type Run, runNamed } from "./runs";
+import { drill } from "./store";
 
 const runs = vi.hoisted(() => ({ names: ["a", "b"] }));
 vi.mock("./answers", () => ({ MOST_RUNS: 3, findingsOf: vi.fn() }));
@@ -38,4 +48,14 @@ it("shows the first twelve until all are asked for, in the order of the server o
   expect(shownFindings.value.map(({ first_step }) => first_step)).toEqual(Array.from({ length: 12 }, (_, n) => n + 1));
   allFindings.value = true;
   expect(shownFindings.value).toHaveLength(15);
+});
+
+it("opens what a finding links to: a variable of the layer, where it is about that", () => {
+  vi.mocked(runNamed).mockReturnValue({ name: "a" } as Run);
+  const link = { view: "network", run: "a", layer: null, channel: null, step: 5 };
+  const opened = { view: "network", run: "a", layer: null, channel: null, step: 5, zoom: null };
+  openFinding({ link } as Finding);
+  expect(drill).toHaveBeenLastCalledWith({ ...opened, variable: null });
+  openFinding({ link: { ...link, variable: "bn/mean" } } as Finding);
+  expect(drill).toHaveBeenLastCalledWith({ ...opened, variable: "bn/mean" });
 });

@@ -51,5 +51,6 @@ export function openFinding({ link }: Finding): void {
   const own = runNamed(link.run);
   const view = VIEW_NAMES.find((name) => name === link.view) ?? "network";
   const layer = link.layer !== null && own && layerIn(own, link.layer) ? link.layer : null;
-  drill({ view, run: own?.name ?? null, layer, channel: link.channel, step: link.step, variable: null, zoom: null });
+  const { channel, step, variable = null } = link;
+  drill({ view, run: own?.name ?? null, layer, channel, step, variable, zoom: null });
 }

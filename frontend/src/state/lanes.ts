@@ -6,15 +6,19 @@ import { scalarAt } from "../data/scalars";
 import { lastAtOrBefore } from "../data/steps";
 import { scalarsOf } from "./answers";
 import { blockAt } from "./at";
-import { insteadText } from "./resource";
+import { insteadText, type Resource } from "./resource";
 import type { Run } from "./runs";
 
+type Rates = { steps: Float64Array; learningRates: Float32Array };
+
+/** What a learning rate is called that stands for a run. */
+export const rateTitle = (several = false): string => `${several ? "highest " : ""}learning rate`;
+
 /** The learning rate of the record in force at a step, in words. */
-export function rateText(run: Run, step: number): string {
-  const answer = blockAt(run, step);
-  const block = answer?.value;
-  if (!block) return insteadText(answer, DASH);
-  const rate = block.learningRates[lastAtOrBefore(block.steps, step)];
+export function rateText(run: Run, step: number, answer: Resource<Rates> | null = blockAt(run, step)): string {
+  const rates = answer?.value;
+  if (!rates) return insteadText(answer, DASH);
+  const rate = rates.learningRates[lastAtOrBefore(rates.steps, step)];
   return Number.isFinite(rate) ? formatNumber(rate) : DASH;
 }
 

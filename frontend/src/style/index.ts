@@ -1,9 +1,7 @@
-/** All styles, in the order in which they apply. Those of the views that are loaded apart come with them. */
+/** All styles, in the order in which they apply. Those of what is loaded apart come with it. */
 
 import { DARK, LIGHT, type Theme, variablesOf } from "../draw/theme";
-import audit from "./audit.css";
 import base from "./base.css";
-import floating from "./floating.css";
 import frame from "./frame.css";
 import sidebar from "./sidebar.css";
 import small from "./small.css";
@@ -20,16 +18,14 @@ function sheetOf(...texts: string[]): CSSStyleSheet {
   return sheet;
 }
 
-const views = sheetOf();
+const [views, late] = [sheetOf(), sheetOf()];
 
-/** Puts the styles on the page, with a place for those of the views. */
+/** Puts the styles on the page, with places for those that are loaded apart. */
 export function adoptStyles(): void {
-  const [before, after] = [
-    sheetOf(colors(":root", LIGHT), colors(":root.dark", DARK), base, sidebar, frame, tables),
-    sheetOf(floating, audit, small),
-  ];
-  document.adoptedStyleSheets = [...document.adoptedStyleSheets, before, views, after];
+  const before = sheetOf(colors(":root", LIGHT), colors(":root.dark", DARK), base, sidebar, frame, tables);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, before, views, late, sheetOf(small)];
 }
 
-/** Fills that place. */
+/** Fills the place of the views, and that of what is loaded after them. */
 export const styleViews = (css: string): void => views.replaceSync(css);
+export const styleLate = (css: string): void => late.replaceSync(css);

@@ -27,6 +27,39 @@ export async function lanesAt({ base, newPage }, { widths, steps }) {
   return found;
 }
 
+/** What stands below the lanes, and what the number of a scalar says of itself, in each lane. */
+export async function scalarsTold({ base, newPage }) {
+  const frame = await openFrame(await newPage(), base, {});
+  const titles = await frame.$$eval("span.lane-scalar", (all) => all.map((one) => one.title));
+  const menu = await frame.$$eval("select.lane-scalar", (all) => all.map((one) => one.value));
+  return { legend: await frame.textContent(".lane-legend"), titles, menu };
+}
+
+/** In the line of numbers, by view and width: its numbers, those that are cut off, and parts that cover the one before. */
+export async function readoutCovered({ base, newPage }, { views, widths }) {
+  const found = [];
+  const page = await newPage();
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const view of views) {
+      const frame = await openFrame(page, base, { hash: hashOf(view) });
+      found.push(
+        await frame.evaluate(() => {
+          const parts = [...document.querySelectorAll(".readout > b, .readout > .sub, .readout-run > *")];
+          const numbers = parts.filter((part) => part.matches(".number"));
+          const boxes = parts.map((part) => part.getBoundingClientRect());
+          return {
+            numbers: numbers.map((part) => part.textContent),
+            cut: numbers.filter((part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.textContent),
+            covered: parts.filter((_, i) => i > 0 && boxes[i].left < boxes[i - 1].right - 0.5).map((part) => part.textContent),
+          };
+        }),
+      );
+    }
+  }
+  return found;
+}
+
 /** What axe says of the lanes. */
 export async function lanesLook({ base, newPage }, { dark }) {
   return axe(await openFrame(await newPage(), base, { dark }));

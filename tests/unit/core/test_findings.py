@@ -298,11 +298,12 @@ def test_each_cause_of_standing_still_is_a_finding() -> None:
 
 
 def test_statistics_of_frozen_layers_are_one_sentence() -> None:
-    moved = [MovedStatistics("n1", 4, 20, 30), MovedStatistics("n2", 2, 10, 40)]
+    moved = [MovedStatistics("n1", 4, 20, 30), MovedStatistics("n2", 2, 10, 40, "n2/mean")]
     (found,) = findings([run(layer("n1"), last=40)._replace(layers=(), statistics=moved)])
     assert (found.kind, found.severity, found.channels, found.first_step) == (
         "statistics", "harm", 6, 10,
     )  # fmt: skip
+    assert (found.layer, found.variable) == ("n2", "n2/mean")
     assert found.text == (
         "n1 and n2: statistics moved while the weights were frozen, since step 10. Call frozen layers "
         "in inference mode: training=False, or eval() in PyTorch"
@@ -326,6 +327,9 @@ def test_rows_of_an_embedding_that_never_changed_are_a_fact_of_their_own() -> No
     (found,) = findings([run(layer("tokens", rows=[3, 3, 3, 3]))])
     assert (found.kind, found.severity) == ("rows", "fact")
     assert found.text == "3 of 4 rows of tokens: unchanged at all 4 records"
+    assert (found.layer, found.channel) == ("tokens", 0)  # others move
+    (found,) = findings([run(*(layer(name, rows=[3] * 4) for name in ("tokens", "places")))])
+    assert (found.layer, found.channel) == (None, None)
 
 
 def test_a_finding_cant_be_changed() -> None:

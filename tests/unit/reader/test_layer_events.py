@@ -54,9 +54,10 @@ def test_no_records_are_no_error() -> None:
     ("rates", "changes"),
     [
         ([0.1, 0.1, 0.1, 0.01, 0.01], [(3, 0.1, 0.01)]),
-        ([0.1, 0.09, 0.08, 0.07, 0.06], [(4, 0.1, 0.06)]),  # once for each factor of 1.5
-        ([0.0, 0.0, 0.1, 0.0, 0.0], [(2, 0.0, 0.1), (3, 0.1, 0.0)]),
-        ([np.nan, 0.1, np.nan, np.inf, 0.2], [(4, 0.1, 0.2)]),
+        ([0.1, 0.09, 0.08, 0.07, 0.06], []),
+        ([0.1, 0.05, 0.02, 0.005, 0.1, 0.1], [(4, 0.005, 0.1)]),  # from the record before
+        ((1 + np.cos(np.linspace(0, np.pi, 100))) / 1000, []),
+        ([np.nan, 0.1, np.nan, 0.1, np.inf, 0.2], [(5, 0.1, 0.2)]),
     ],
 )
 def test_changes_of_the_learning_rate(rates: list[float], changes: list[Any]) -> None:
@@ -68,7 +69,7 @@ def test_changes_of_the_learning_rate(rates: list[float], changes: list[Any]) ->
         codes=codes,
     )
     found = recorded_events(series)
-    assert {one["kind"] for one in found} == {"learning_rate"}
+    assert {one["kind"] for one in found} <= {"learning_rate"}
     assert [(one["step"], one["from"], one["to"]) for one in found] == changes
     series.writers[2:] = 1
     restarts = [one["step"] for one in recorded_events(series) if one["kind"] == "restart"]

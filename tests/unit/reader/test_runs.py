@@ -12,7 +12,7 @@ from tb_pastnet.format.overhead import Overhead
 from tb_pastnet.format.tags import RunName, channels_tag
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader.lineage_heads import LineageHead
-from tb_pastnet.reader.runs import by_writer, join_lineages
+from tb_pastnet.reader.runs import TimeAxis, by_writer, join_lineages
 from tb_pastnet.reader.series_source import SeriesVersion
 from tests import event_files as files
 
@@ -150,3 +150,20 @@ def test_the_version_changes_with_any_series() -> None:
     after = join_lineages("a", [lineage(1, range(5), {"x": 2}, stored=("x/kernel",))])
     assert before.version == join_lineages("a", [lineage(1, range(5), {"x": 2})]).version
     assert before.version != after.version
+
+
+@pytest.mark.parametrize(
+    ("rates", "several"),
+    [
+        ([[np.nan] * 3, [0.1, 0.1, 0.1], [0.1, 0.1, 0.2]], True),
+        ([[np.nan] * 3, [0.1, 0.2, 0.3], [0.1, np.nan, 0.3]], False),
+        ([[0.1, 0.2, 0.3]], False),
+        ([[]], False),
+    ],
+)
+def test_headers_say_where_groups_have_several_rates(
+    rates: list[list[float]], several: bool
+) -> None:
+    none = np.zeros(0)
+    axis = TimeAxis(none.astype(np.int64), none, none, np.array(rates))
+    assert axis.facts() == ({"several_rates": True} if several else {})

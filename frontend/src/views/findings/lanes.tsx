@@ -1,30 +1,30 @@
 /** The runs, drawn: a lane for each, with what happened as flags, and its numbers at the cursor. */
 
 import { computed } from "@preact/signals";
-import { FLAGS, flagText } from "../../data/flags";
+import { FLAGS, flagsAt, flagText } from "../../data/flags";
 import { formatCount, plural } from "../../data/format";
-import { toPixel } from "../../data/scale";
 import { commonSpans, type Drawable, drawLane, flagColor, type LaneShape, laneShape } from "../../draw/lane";
 import { Axis } from "../../parts/axis";
 import { Canvas, Sized } from "../../parts/canvas";
 import { Plot, type Target } from "../../parts/plot";
 import { Lost, OldSign, RunLabel, Select } from "../../parts/widgets";
 import { sharesText } from "../../parts/words";
-import { type Lane, laneOf, scalarsOf } from "../../state/answers";
+import { laneOf, laneScalar, scalarNames, scalarsOf } from "../../state/answers";
 import { blockAt, figuresAt, recordStep } from "../../state/at";
 import { headPart, numberSteps, spokenStep } from "../../state/followers";
-import { rateText, scalarText } from "../../state/lanes";
+import { rateText, rateTitle, scalarText } from "../../state/lanes";
 import { openRun } from "../../state/navigate";
 import { type Run, scaleOf, shownRuns, totalLayers } from "../../state/runs";
-import { chooseScalar, scalar, theme, update } from "../../state/store";
+import { chooseScalar, theme, update } from "../../state/store";
 
 /** Heights of a lane. */
 const [LOWEST, TALLEST] = [15, 76];
 const HEAD = 26;
 /** A letter of a name, about; its marker and gaps; and most of the width that names take. */
 const [LETTER, MARKER, MOST_NAMES] = [7, 38, 0.36];
-const RATE = 104;
-const SCALAR = 116;
+/** The width of the column of learning rates, and of that of scalars, at least and at most, with a letter of a menu. */
+const [RATE, RATES] = [104, 150];
+const [SCALAR, SCALARS, MENU_LETTER, MENU] = [116, 240, 7, 40];
 /** Narrower than this, the numbers are left out. */
 const NARROW = 560;
 
@@ -35,18 +35,6 @@ export const laneHeight = (runs: number, room: number): number =>
 /** How far from a flag the pointer reads it, in pixels. */
 const NEAR = 7;
 
-/** The flags of a lane at a pixel. */
-function flagsNear(lane: Lane, x: number, width: number): string[] {
-  const at = (step: number) => toPixel(scaleOf(width), step);
-  return lane.flags
-    .filter(({ first_step, last_step }) => x >= at(first_step) - NEAR && x <= at(last_step) + NEAR)
-    .map(flagText);
-}
-
-/** The scalars that any shown run has. */
-const scalarNames = computed(() => [
-  ...new Set(shownRuns.value.flatMap(({ name }) => scalarsOf(name).value?.names ?? [])),
-]);
 const hasScalars = computed(() => scalarNames.value.length > 0);
 
 const drawableOf = (run: Run): Drawable | null => {
@@ -60,10 +48,12 @@ function Picture({ runs, shape, width }: { runs: readonly Run[]; shape: LaneShap
   const trends = drawn.map((own) => own?.scalar ?? null);
   const spans = commonSpans(trends);
   const height = shape.height * runs.length;
-  const read = (step: number, y: number): Target => {
+  const read = (pointed: number, y: number): Target => {
     const place = Math.min(runs.length - 1, Math.max(0, Math.floor(y / shape.height)));
     const [run, own] = [runs[place], drawn[place]];
-    const lines = own ? flagsNear(own.lane, toPixel(scaleOf(width), step), width) : [];
+    const { from, to } = scaleOf(width);
+    const { step, flags } = flagsAt(own?.lane.flags ?? [], pointed, (NEAR * (to - from)) / width);
+    const lines = flags.map(flagText);
     return {
       step: recordStep(run, step),
       run: run.name,
@@ -112,7 +102,10 @@ function Numbers({ run, place }: { run: Run; place: number }) {
     <>
       <span class="number lane-rate">{rateText(run, step)}</span>
       {hasScalars.value ? (
-        <span class="number lane-scalar" title={`${scalars?.name ?? "no scalar"}. ${placed}`}>
+        <span
+          class="number lane-scalar"
+          title={scalars?.name ? `${scalars.name}. ${placed}` : `This run has no ${laneScalar.value}`}
+        >
           {own ? (
             <span class="sub">
               {scalars?.placed === "time" ? "≈ " : ""}
@@ -141,16 +134,17 @@ function LaneRow({ run, place, shape }: { run: Run; place: number; shape: LaneSh
   );
 }
 
-/** Which scalar is shown. */
+/** Which scalar is shown; a run may have none of that name. */
 function ScalarChoice() {
-  if (!hasScalars.value) return null;
-  const own = shownRuns.value.map(({ name }) => scalarsOf(name).value?.name).find(Boolean) ?? "";
-  const names = scalarNames.value.includes(own) || own === "" ? scalarNames.value : [own, ...scalarNames.value];
+  const own = laneScalar.value;
+  if (!hasScalars.value || own === null) return null;
+  const names = scalarNames.value.includes(own) ? scalarNames.value : [own, ...scalarNames.value];
   return (
     <Select
       class="lane-scalar"
       label="Scalar of the lanes"
-      value={scalar.value !== null && names.includes(scalar.value) ? scalar.value : own}
+      title={own}
+      value={own}
       options={names.map((name) => [name, name])}
       onPick={chooseScalar}
     />
@@ -158,7 +152,7 @@ function ScalarChoice() {
 }
 
 /** What the flags that occur mean. */
-function FlagLegend({ runs, shape }: { runs: readonly Run[]; shape: LaneShape }) {
+function FlagLegend({ runs, shape, several }: { runs: readonly Run[]; shape: LaneShape; several: boolean }) {
   const present = new Set(runs.flatMap(({ name }) => laneOf(name).value?.flags.map(({ kind }) => kind) ?? []));
   const rates =
     shape.chart > 0 && runs.some(({ name }) => laneOf(name).value?.rates.some((rate) => Number.isFinite(rate)));
@@ -174,7 +168,10 @@ function FlagLegend({ runs, shape }: { runs: readonly Run[]; shape: LaneShape })
           </span>
         ) : null,
       )}
-      {rates ? <span class="dashed">learning rate</span> : null}
+      {rates ? <span class="dashed">{rateTitle(several)}</span> : null}
+      {runs.every(({ name }) => scalarsOf(name).value?.names.length === 0) ? (
+        <span title="They are looked for in the directory of each run, and below it">no scalars, such as a loss</span>
+      ) : null}
     </p>
   );
 }
@@ -184,19 +181,23 @@ export function Lanes({ room }: { room: number }) {
   if (runs.length === 0) return null;
   const shape = laneShape(laneHeight(runs.length, room), hasScalars.value);
   const longest = Math.max(...runs.map(({ short }) => short.length));
+  const menu = MENU + MENU_LETTER * Math.max(0, ...scalarNames.value.map((name) => name.length));
+  const several = runs.some(({ name }) => laneOf(name).value?.several === true);
+  const rate = several ? RATES : RATE;
   return (
     <Sized class="lanes">
       {({ width }) => {
         const names = Math.min(MARKER + longest * LETTER, MOST_NAMES * width);
-        const numbers = RATE + (hasScalars.value ? SCALAR : 0);
+        const scalars = hasScalars.value ? Math.max(SCALAR, Math.min(SCALARS, menu, 0.2 * width)) : 0;
+        const numbers = rate + scalars;
         const plot = Math.floor(width - names - (width < NARROW ? 0 : numbers) - 12);
-        const style = { "--names": `${names}px`, "--plot": `${plot}px` };
+        const style = { "--names": `${names}px`, "--plot": `${plot}px`, "--rate": `${rate}px` };
         return (
           <div class={width < NARROW ? "lanes-inner narrow" : "lanes-inner"} style={style}>
             <div class="lanes-head">
               <span class="sub">{plural(runs.length, "run")}</span>
               <Axis width={plot} pill count={Math.max(3, Math.floor(plot / 80))} />
-              <span class="sub lane-rate">learning rate</span>
+              <span class="sub lane-rate">{rateTitle(several)}</span>
               <ScalarChoice />
             </div>
             <div class="lanes-body">
@@ -207,7 +208,7 @@ export function Lanes({ room }: { room: number }) {
               </ul>
               <Picture runs={runs} shape={shape} width={plot} />
             </div>
-            <FlagLegend runs={runs} shape={shape} />
+            <FlagLegend runs={runs} shape={shape} several={several} />
           </div>
         );
       }}
