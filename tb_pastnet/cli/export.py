@@ -219,10 +219,10 @@ def violations_table(run: Run) -> Table:
     columns: dict[str, Column] = {
         name: labels([row[name] for row in rows]) for name in ("layer", "variable", "cause")
     }
-    for name in ("channel", "first_step", "last_step", "held"):
-        columns[name] = np.array([row[name] for row in rows], np.int64)
-    for name in ("elements", "largest"):  # fingerprints show neither: NaN
-        columns[name] = np.array([row[name] for row in rows], np.float64)
+    for name in ("channel", "first_step", "last_step", "elements", "held", "largest"):
+        # Fingerprints don't show how many elements, or how far: NaN.
+        kind = np.float64 if name in ("elements", "largest") else np.int64
+        columns[name] = np.array([row[name] for row in rows], kind)
     return Table("violations", columns, run.name)
 
 
