@@ -202,9 +202,9 @@ class PastNetCallback(CountingCallback):
         if self._uncounted:
             batches, self._uncounted = self._uncounted, 0
             self._count.advance(self._trained, batches)
-        last = None if self.recorder is None else self.recorder.last_step
-        if last is not None and last < self._count.step:
-            self.recorder.record(self._count.step)
+        recorder, step = self.recorder, self._count.step
+        if recorder is not None and recorder.last_step is not None and recorder.last_step < step:
+            recorder.record(step)
 
     @noted("Could not close the log")
     def close(self) -> None:
