@@ -38,7 +38,7 @@ class Preflight:
     Example:
         >>> print(Preflight(steps=2, weights=2, values=8, still={"head/bias": "no_gradient"}))
         2 steps, 2 weights, 8 values: 1 moved, 0 frozen and unchanged
-        doesn't train: head/bias: their gradient is None. Let the loss depend on them, ...
+        doesn't train: head/bias: their gradient is None: the loss doesn't depend on them (...
     """
 
     steps: int

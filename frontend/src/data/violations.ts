@@ -13,7 +13,7 @@ const CAUSES: Record<string, string> = {
   bypassed: "a train step traced before the masks were set bypasses them",
   constraint: "the weight's constraint changed them",
   gradient: "a gradient reached them: nothing enforces the masks",
-  stale_gradient: "their optimizer got a gradient of them, left over or set by hand",
+  stale_gradient: "their optimizer got a gradient for them, left over or set by hand",
   another_model: "another model trains them",
   written: "something other than the optimizer wrote them (declare targets with follows=)",
   unmasked_update: "an update bypassed the masks",
