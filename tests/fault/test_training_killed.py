@@ -143,7 +143,7 @@ def same_picture(logdir: Path, killed: Path, trainings: KilledTrainings, steps: 
     [
         ("", 0, True),
         ("raise", 1, False),
-        ("exit", 3, True),
+        ("exit", 3, False),
         ("_exit", 4, False),
         ("sigterm", -15, False),
         ("interrupt", -2, False),
