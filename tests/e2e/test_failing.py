@@ -39,7 +39,7 @@ ROUTES = {
     "versus": ("index", "overview", "records", "violations"),
     "layer": ("index", "overview", "layer", "channel", "overlap"),
     "compare": ("index", "overview", "records", "layer", "overlap", "overlap_layers"),
-    "function": ("index", "overview", "records", "function"),
+    "function": ("index", "records", "function"),
     "audit": ("index", "overview", "records", "violations"),
 }
 """What each of them asks for, wherever the pointer is."""
