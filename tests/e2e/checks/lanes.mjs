@@ -35,29 +35,33 @@ export async function scalarsTold({ base, newPage }) {
   return { legend: await frame.textContent(".lane-legend"), titles, menu };
 }
 
-/** In the line of numbers, by view and width: its numbers, those that are cut off, and parts that cover the one before. */
-export async function readoutCovered({ base, newPage }, { views, widths }) {
+/** Looks at views in windows of some widths: what `look` finds in the page, with the width and the view. */
+async function eachView({ base, newPage }, { views, widths }, look) {
   const found = [];
   const page = await newPage();
   for (const width of widths) {
     await page.setViewportSize({ width, height: 900 });
     for (const view of views) {
       const frame = await openFrame(page, base, { hash: hashOf(view) });
-      found.push(
-        await frame.evaluate(() => {
-          const parts = [...document.querySelectorAll(".readout > b, .readout > .sub, .readout-run > *")];
-          const numbers = parts.filter((part) => part.matches(".number"));
-          const boxes = parts.map((part) => part.getBoundingClientRect());
-          return {
-            numbers: numbers.map((part) => part.textContent),
-            cut: numbers.filter((part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.textContent),
-            covered: parts.filter((_, i) => i > 0 && boxes[i].left < boxes[i - 1].right - 0.5).map((part) => part.textContent),
-          };
-        }),
-      );
+      found.push({ width, view: view.v, seen: await frame.evaluate(look) });
     }
   }
   return found;
+}
+
+/** In the line of numbers, by view and width: its numbers, those that are cut off, and parts that cover the one before. */
+export async function readoutCovered(visit, where) {
+  const found = await eachView(visit, where, () => {
+    const parts = [...document.querySelectorAll(".readout > b, .readout > .sub, .readout-run > *")];
+    const numbers = parts.filter((part) => part.matches(".number"));
+    const boxes = parts.map((part) => part.getBoundingClientRect());
+    return {
+      numbers: numbers.map((part) => part.textContent),
+      cut: numbers.filter((part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.textContent),
+      covered: parts.filter((_, i) => i > 0 && boxes[i].left < boxes[i - 1].right - 0.5).map((part) => part.textContent),
+    };
+  });
+  return found.map(({ seen }) => seen);
 }
 
 /** What axe says of the lanes. */
@@ -66,22 +70,13 @@ export async function lanesLook({ base, newPage }, { dark }) {
 }
 
 /** Of each list of names what they are cut to, in views and windows of some widths. */
-export async function cutNames({ base, newPage }, { views, widths }) {
-  const found = [];
-  const page = await newPage();
-  for (const width of widths) {
-    await page.setViewportSize({ width, height: 900 });
-    for (const view of views) {
-      const frame = await openFrame(page, base, { hash: hashOf(view) });
-      const lists = await frame.evaluate(() =>
-        [".runs", ".lanes-body", ".net-head", ".run-tabs", ".matrix", ".lap-rows", ".finding-list"].map((selector) => {
-          const list = document.querySelector(selector);
-          const names = [...(list?.querySelectorAll(".path") ?? [])].filter((one) => one.checkVisibility());
-          return [selector, names.map((one) => [one.title, one.textContent])];
-        }),
-      );
-      for (const [selector, names] of lists) found.push({ width, view: view.v, selector, names });
-    }
-  }
-  return found;
+export async function cutNames(visit, where) {
+  const found = await eachView(visit, where, () =>
+    [".runs", ".lanes-body", ".net-head", ".run-tabs", ".matrix", ".lap-rows", ".finding-list"].map((selector) => {
+      const list = document.querySelector(selector);
+      const names = [...(list?.querySelectorAll(".path") ?? [])].filter((one) => one.checkVisibility());
+      return { selector, names: names.map((one) => [one.title, one.textContent]) };
+    }),
+  );
+  return found.flatMap(({ width, view, seen }) => seen.map((list) => ({ width, view, ...list })));
 }
