@@ -58,7 +58,9 @@ export async function readoutCovered(visit, where) {
     return {
       numbers: numbers.map((part) => part.textContent),
       cut: numbers.filter((part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.textContent),
-      covered: parts.filter((_, i) => i > 0 && boxes[i].left < boxes[i - 1].right - 0.5).map((part) => part.textContent),
+      covered: parts
+        .filter((_, i) => i > 0 && boxes[i].left < boxes[i - 1].right - 0.5)
+        .map((part) => part.textContent),
     };
   });
   return found.map(({ seen }) => seen);
