@@ -7,9 +7,11 @@ from itertools import product
 TF1 = "TF1 graphs"
 FIT = ("Keras callback", "Keras on JAX", "Keras on PyTorch")
 OTHER_BACKENDS = FIT[1:]
+TRAINERS = ("Lightning", "Hugging Face")
 
 ONE_RATE = "its Recorder takes one learning rate"
 COUNTED = "the callback counts the steps of `fit`"
+TRAINER_COUNTS = "the trainer counts the steps, and says where training begins"
 BY_FIT = "`fit` makes one update in a step, by the compiled optimizer"
 NO_MASKS = "masks of single weights of Keras need TensorFlow; `layer.trainable` is watched"
 MASKS_HAVE_VALUES = "masks have the values that they put back; fingerprints are for `trainable`"
@@ -74,6 +76,11 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         RESTARTS,
     ),
     **_each(
+        "a_loop_from_zero_records_its_first_step the_past_of_a_late_beginning_is_unknown",
+        TRAINERS,
+        TRAINER_COUNTS,
+    ),
+    **_each(
         "a_call_without_a_step_counts_updates",
         ("NumPy", "a source of one's own", "JAX", TF1),
         "nothing in it counts updates: write `record(step)`",
@@ -81,7 +88,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     **_each("a_call_without_a_step_counts_updates", FIT, COUNTED),
     **_each(
         "a_call_without_a_step_where_nothing_counts_is_noted",
-        ("PyTorch", "Keras Recorder", *FIT),
+        ("PyTorch", "Keras Recorder", *TRAINERS, *FIT),
         "updates are counted",
     ),
     **_each(
@@ -90,6 +97,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "its ops show what bypassed the masks",
     ),
     **_each("stop_is_refused_where_nothing_could_stop", FIT, "`fit` ends after the batch"),
+    **_each(
+        "stop_is_refused_where_nothing_could_stop", TRAINERS, "the trainer ends after the step"
+    ),
     **_each(
         "fingerprints_show_which_channels_of_frozen_weights_moved "
         "what_fingerprints_do_not_show_is_unknown a_weight_that_trains_again_gets_past_values "

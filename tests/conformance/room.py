@@ -112,6 +112,10 @@ class Room:
         """Masks that hold weights, without any yet; only of rooms that have such."""
         raise NotImplementedError
 
+    def block(self) -> Any:
+        """What a user's `with` has."""
+        return self.recorder
+
     def close(self) -> None:
         if self.recorder is not None and not self.closed:
             self.recorder.close()

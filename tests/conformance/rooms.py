@@ -16,6 +16,8 @@ ADAPTORS = {
     "a source of one's own": ("own_source", ()),
     "JAX": ("jax", ("jax",)),
     "PyTorch": ("torch", ("torch",)),
+    "Lightning": ("lightning", ("torch", "lightning.pytorch")),
+    "Hugging Face": ("hugging_face", ("torch", "transformers", "accelerate")),
     "Keras Recorder": ("keras_recorder", ("tensorflow", "keras")),
     "Keras callback": ("keras_callback", ("tensorflow", "keras")),
     "TF1 graphs": ("v1", ("tensorflow",)),

@@ -91,7 +91,7 @@ def test_the_last_values_have_a_sketch(begin: Any) -> None:
 
 
 def by_with(room: Any, training: Callable[[], None]) -> None:
-    with room.recorder:
+    with room.block():
         training()
 
 
