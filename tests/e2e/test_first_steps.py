@@ -131,7 +131,7 @@ def test_a_killed_run_shows_all_that_it_wrote_whole(tmp_path: Path, loader: str)
         said = clean(tab.drive("sayings", views=VIEWS, looked=VIEWS))
         network = clean(tab.drive("network", steps=[8]))
     for view in VIEWS:
-        assert said[view]["side"] == ["step 8 · no data for 2 hours"]
+        assert said[view]["side"] == ["step 8 · no data for 2 h"]
         [note] = [text for text in said[view]["notes"] if "no end" in text]
         assert "Resume into the same directory to continue this run." in note
         assert said[view]["axe"] == []
@@ -151,6 +151,6 @@ def test_a_killed_run_is_told_from_one_that_ended(tmp_path: Path) -> None:
     with tensorboard(logdir) as tab:
         wait(lambda: known(tab, 2, 20), "both runs")
         found = clean(tab.drive("sayings", views=["network"]))["network"]
-    assert found["side"] == ["step 10 · no data for 2 hours", "step 10 · 10 records"]
+    assert found["side"] == ["step 10 · no data for 2 h", "step 10 · 10 records"]
     [note] = [text for text in found["notes"] if "no end" in text]
     assert note.strip().startswith("killed: no end was recorded: killed, or no longer recording.")

@@ -38,8 +38,9 @@ export function durationText(seconds: number): string {
   return parts.filter((part, i) => i === 0 || !part.startsWith("0 ")).join(" ");
 }
 
-/** "3 hours", the largest whole unit. */
+/** "3 h", in the largest whole unit: the side bar has little room. */
 export function agoText(seconds: number): string {
-  const [size, , unit] = UNITS.find(([length]) => seconds >= length) ?? UNITS[UNITS.length - 1];
-  return plural(Math.floor(Math.max(0, seconds) / size), unit);
+  const [size, short, unit] = UNITS.find(([length]) => seconds >= length) ?? UNITS[UNITS.length - 1];
+  const count = Math.floor(Math.max(0, seconds) / size);
+  return short ? `${count} ${short}` : plural(count, unit);
 }

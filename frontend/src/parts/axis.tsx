@@ -10,16 +10,25 @@ import { movedTo } from "./widgets";
 /** The width of a letter, and the least between labels. */
 const [LETTER, GAP] = [6.2, 8];
 
-/** Ticks that don't cover each other, each with the middle of its label. */
-function placeTicks(ticks: readonly number[], scale: Scale) {
-  let right = Number.NEGATIVE_INFINITY;
-  return ticks.flatMap((tick) => {
+interface Label {
+  tick: number;
+  middle: number;
+  half: number;
+}
+
+const apart = (one: Label, next: Label) => next.middle - next.half >= one.middle + one.half + GAP;
+
+/** About `count` ticks with their labels, at one distance: fewer where they would cover each other. */
+function placeTicks(scale: Scale, count: number): Label[] {
+  const labels = stepTicks(scale.from, scale.to, count).map((tick) => {
     const half = (formatShort(tick).length * LETTER) / 2;
-    const middle = Math.min(Math.max(toPixel(scale, tick), half), scale.width - half);
-    if (middle - half < right + GAP) return [];
-    right = middle + half;
-    return [{ tick, middle, half }];
+    return { tick, half, middle: Math.min(Math.max(toPixel(scale, tick), half), scale.width - half) };
   });
+  // Those at the ends have moved inwards.
+  if (labels.length > 2 && !apart(labels[0], labels[1])) labels.shift();
+  if (labels.length > 2 && !apart(labels.at(-2)!, labels.at(-1)!)) labels.pop();
+  const free = labels.every((label, i) => i === 0 || apart(labels[i - 1], label));
+  return free || count < 2 ? labels.slice(0, free ? undefined : 1) : placeTicks(scale, count * 0.7);
 }
 
 /**
@@ -38,7 +47,7 @@ export function Axis(props: { width: number; pill: boolean; count?: number; plac
   const inside = x >= 0 && x <= width;
   return (
     <div class="axis" style={{ width: `${width}px` }} aria-hidden="true">
-      {placeTicks(stepTicks(from, to, count), scale).map((label) => {
+      {placeTicks(scale, count).map((label) => {
         const covered = inside && Math.abs(label.middle - middle) < label.half + half;
         return (
           <span key={label.tick} class={covered ? "tick covered" : "tick"} style={{ left: `${label.middle}px` }}>

@@ -7,7 +7,8 @@ import type { Window } from "../data/rowbox";
 import type { Scale } from "../data/scale";
 import { type Area, makeRaster, putRaster, type Raster, wholeOf } from "../draw/raster";
 import { type Pixels, pixelsOf } from "../draw/theme";
-import { later, never, prepared } from "../state/frames";
+import { prepared } from "../state/following";
+import { never, schedule } from "../state/frames";
 import { range, scaleOf } from "../state/runs";
 import { theme } from "../state/store";
 import { scrolled } from "../state/viewport";
@@ -114,7 +115,7 @@ export function Canvas({ label, draw, whole, inputs, urgent, steps, width, heigh
     // Where a picture is, it can stay for some frames.
     again.current = () => {
       parts = null;
-      later(canvas, redraw);
+      schedule("draw", canvas, redraw);
     };
     never(canvas);
     if (place === last.current) again.current();

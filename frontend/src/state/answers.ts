@@ -20,7 +20,7 @@ import {
   fetchViolations,
 } from "../server/fetch";
 import type { ChannelAnswer, Finding, FindingsAnswer, OverviewHeader, ViolationsAnswer } from "../server/types";
-import { follower } from "./frames";
+import { follower } from "./following";
 import { type Resource, resource } from "./resource";
 import { activeLayer, activeRun, layerIn, type Run, range, runNamed, shownRuns, threshold, variableOf } from "./runs";
 import { pageWidth, scalar, view } from "./store";

@@ -8,7 +8,8 @@ import { type Signal, signal } from "@preact/signals";
 import { ABSENT } from "../data/absent";
 import { asLoadError, type LoadError } from "../server/errors";
 import { type Ask, UNCHANGED } from "../server/fetch";
-import { afterFrames, begin, deliver, expectAnswer, finish } from "./frames";
+import { deliver, expectAnswer } from "./arrivals";
+import { afterFrames, begin, finish } from "./frames";
 
 export interface Resource<T> {
   value: T | null;

@@ -6,7 +6,7 @@ import { type Labels, labelsOf } from "../data/labels";
 import { type Row, treeRows } from "../data/layers";
 import { AROUND, DOTS_WIDTH, LOWEST_LEAF, MIN_COLUMN, NAME_WIDTH, runColumn, SIDEBAR } from "../data/rowbox";
 import { pageTextWidth } from "../draw/text";
-import { follower } from "./frames";
+import { follower } from "./following";
 import { layers, shownRuns } from "./runs";
 import { closed, layerFilter, pageWidth, sorted } from "./store";
 

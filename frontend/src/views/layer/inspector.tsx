@@ -11,7 +11,7 @@ import type { ChannelAnswer, Violation } from "../../server/types";
 import { cellsOf, channelOf } from "../../state/answers";
 import { setStep } from "../../state/cursor";
 import { numberSteps } from "../../state/followers";
-import { useFollowed } from "../../state/frames";
+import { useFollowed } from "../../state/following";
 import { listViolations } from "../../state/navigate";
 import { insteadText, type Resource } from "../../state/resource";
 import { layerIn, type Run, shownRuns } from "../../state/runs";

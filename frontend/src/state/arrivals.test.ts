@@ -1,7 +1,8 @@
 import { effect, signal } from "@preact/signals";
 import { expect, it, vi } from "vitest";
-import { deliver, expectAnswer } from "./frames";
+import { deliver, expectAnswer } from "./arrivals";
 
+vi.stubGlobal("document", { documentElement: { dataset: {} } });
 const frames: (() => void)[] = [];
 vi.stubGlobal("requestAnimationFrame", (one: () => void) => frames.push(one));
 let now = 0;

@@ -1,6 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { expect, it, vi } from "vitest";
-import { afterFrames, follow, follower, loading } from "./frames";
+import { follow, follower } from "./following";
+import { afterFrames, loading } from "./frames";
 
 const frames: (() => void)[] = [];
 vi.stubGlobal("requestAnimationFrame", (one: () => void) => frames.push(one));

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { later, listenToInputs, never, SOON } from "./frames";
+import { listenToInputs, never, SOON, schedule } from "./frames";
 
 const frames: (() => void)[] = [];
 vi.stubGlobal("requestAnimationFrame", (one: () => void) => frames.push(one));
@@ -29,28 +29,28 @@ beforeEach(() => {
 });
 
 it("works in the frames after the one that asks, until each has had enough", () => {
-  for (const name of ["a", "b", "c", "d", "e"]) later(name, work(name));
+  for (const name of ["a", "b", "c", "d", "e"]) schedule("draw", name, work(name));
   expect(frame()).toEqual([]);
   expect(frame()).toEqual(["a", "b"]);
-  later("c", work("c again"));
+  schedule("draw", "c", work("c again"));
   never("d");
   expect(frame()).toEqual(["c again", "e"]);
   expect(frame()).toEqual([]);
-  later("a", work("a again"));
+  schedule("draw", "a", work("a again"));
   expect([...frame(), ...frame()]).toEqual(["a again"]);
 });
 
 it("gives a frame of its own to what renders afterwards", () => {
-  later("a", work("a"));
-  later("b", work("b"), { renders: true });
-  later("c", work("c"), { renders: true });
-  later("d", work("d"));
+  schedule("draw", "a", work("a"));
+  schedule("render", "b", work("b"));
+  schedule("render", "c", work("c"));
+  schedule("draw", "d", work("d"));
   expect([frame(), frame(), frame(), frame(), frame()]).toEqual([[], ["a"], ["b"], ["c"], ["d"]]);
 });
 
 it("lets inputs go first, for a while", () => {
-  later("a", work("a"));
-  later("b", work("b"), { renders: true });
+  schedule("draw", "a", work("a"));
+  schedule("render", "b", work("b"));
   expect(frame("pointermove")).toEqual([]);
   expect(frame("keydown")).toEqual([]);
   expect(frame()).toEqual(["a"]);
@@ -60,8 +60,8 @@ it("lets inputs go first, for a while", () => {
 });
 
 it("does first what is due first", () => {
-  later("a", work("a"), { renders: true });
-  later("b", work("b"), { renders: true, patience: SOON });
+  schedule("render", "a", work("a"));
+  schedule("render", "b", work("b"), { patience: SOON });
   for (let i = 0; i < 3; i++) expect(frame("pointermove")).toEqual([]);
   expect([frame("pointermove"), frame("pointermove"), frame()]).toEqual([["b"], [], ["a"]]);
 });
@@ -74,11 +74,28 @@ it("goes on with what has more, and forgets the rest of what is asked anew", () 
       return left > 0;
     };
   };
-  later("a", parts("a", 5));
-  later("b", work("b"));
+  schedule("draw", "a", parts("a", 5));
+  schedule("draw", "b", work("b"));
   expect([...frame(), ...frame()]).toEqual(["a5", "a4"]);
   expect(frame()).toEqual(["a3", "a2"]);
-  later("a", parts("anew", 1));
+  schedule("draw", "a", parts("anew", 1));
   expect(frame()).toEqual(["anew1", "b"]);
   expect(frame()).toEqual([]);
+});
+
+it("does what answers somebody in the frame it is for, before all else and whatever has come in", () => {
+  schedule("draw", "a", work("a"));
+  schedule("input", "answer", work("answer"), { frames: 3 });
+  let waiting = 2;
+  schedule("input", "waits", () => {
+    done.push("waits");
+    return --waiting > 0;
+  });
+  expect([frame("wheel"), frame("wheel"), frame("wheel")]).toEqual([["waits"], ["waits"], ["answer"]]);
+  expect(frame()).toEqual(["a"]);
+  // What is asked for again keeps its frame.
+  schedule("input", "answer", work("old"), { frames: 2 });
+  frame();
+  schedule("input", "answer", work("new"), { frames: 2 });
+  expect([frame(), frame()]).toEqual([["new"], []]);
 });

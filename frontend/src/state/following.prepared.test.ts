@@ -9,7 +9,7 @@ const frame = () => {
 };
 vi.mock("./runs", () => ({}));
 vi.mock("./store", () => ({}));
-const { prepared } = await import("./frames");
+const { prepared } = await import("./following");
 const { scrollBack, scrollDown, scrolled, stripBlock } = await import("./viewport");
 
 /** Prepares a block in three steps, each of which has all that a frame can do. */
