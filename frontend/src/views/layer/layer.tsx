@@ -22,6 +22,7 @@ import {
   listedLayers,
   type Run,
   shownRuns,
+  variableOf,
   viewedSteps,
 } from "../../state/runs";
 import { channel, layerId, page, tables, update, variableId } from "../../state/store";
@@ -81,6 +82,18 @@ function Title() {
   );
 }
 
+/** More runs than these aren't named. */
+const MOST_NAMES = 3;
+
+/** The shown runs that lack the layer, or its chosen variable; null if none does. */
+function lackingText(layer: string): string | null {
+  const names = shownRuns.value.filter((run) => !layerIn(run, layer)).map(({ name }) => name);
+  if (names.length === 0) return null;
+  const rest = names.length - MOST_NAMES;
+  const listed = names.slice(0, MOST_NAMES).join(", ") + (rest > 0 ? ` and ${plural(rest, "more run")}` : "");
+  return `${listed}: no such ${variableOf(layer) === null ? "layer" : "variable"}.`;
+}
+
 /** What limits the picture: no difference from the baseline, an order of other channels. */
 function Reservations({ run, layer, reason }: { run: Run; layer: string; reason: string | null }) {
   const by = orderRun(run, layer);
@@ -90,6 +103,7 @@ function Reservations({ run, layer, reason }: { run: Run; layer: string; reason:
   return (
     <Notes
       texts={[
+        lackingText(layer),
         differs.value && !baseOf(run) && `${run.name} is the baseline: these are its values.`,
         reason && `${reason}: these are the values of ${run.name}, not differences channel by channel.`,
         by !== null &&
@@ -194,12 +208,12 @@ function LayerView() {
   );
 }
 
-/** The layer of the run that is shown, once it is there. */
 /** What the Δ at the cursor compares with. */
 function Compared({ run, cells }: { run: Run; cells: Cells | null }) {
   return <>Δ compares with {pastText(run.past, cells && lagAt(cells, numberSteps[1].value))}</>;
 }
 
+/** The layer of the run that is shown, once it is there. */
 function shownLayer() {
   const [run, layer] = [activeRun.value, activeLayer.value];
   const cells = run && layer ? cellsOf(run.name, layer.id).value : null;
