@@ -96,7 +96,7 @@ class LayerFacts(NamedTuple):
     proven: bool = False
     verdict: Verdict | None = None
     variables: Sequence[str] = ()  # their ids
-    account: Account = Account()  # of its main variable's records, if some can't be read
+    damaged: Account = Account()  # of its main variable's records, if some can't be read
 
 
 class Violated(NamedTuple):

@@ -149,8 +149,8 @@ def _lost(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding]:
         if names:
             lost = sum(counts.values())
             offered = sum(run.account.offered for run in runs if run.name in names)
-            where = f" of {named(names, 'run')}" if several else ""
-            text = f"{lost:,} of {counted(offered, 'record')}{where} {why}"
+            whose = f" of {named(names, 'run')}" if several else ""
+            text = f"{lost:,} of {counted(offered, 'record')}{whose} {why}"
             yield about_runs(kind, names, {"records": lost, "due": offered}, text)
 
 
@@ -160,11 +160,11 @@ def _lost_of_layers(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding
         (run, layer)
         for run in runs
         for layer in run.layers
-        if layer.account.unreadable > run.account.unreadable
+        if layer.damaged.unreadable > run.account.unreadable
     ]
     if members:
-        lost = sum(layer.account.unreadable for _, layer in members)
-        due = sum(layer.account.offered for _, layer in members)
+        lost = sum(layer.damaged.unreadable for _, layer in members)
+        due = sum(layer.damaged.offered for _, layer in members)
         place = where(pairs(members), several)
         text = f"{lost:,} of {counted(due, 'record')} of {place} can't be read"
         numbers = {"records": lost, "due": due}

@@ -71,7 +71,7 @@ def _of_float32(values: npt.NDArray[np.float32]) -> Codes:
     bits = values.view(np.uint32)
     sums = np.asarray(_lookup().take((bits >> _CELL).astype(np.intp), mode="wrap"))
     sums += bits
-    sums >>= _CELL
+    sums >>= np.uint32(_CELL)  # NumPy 1 would make an int64 of a scalar
     codes = sums.astype(np.uint16).view(np.int16)
     missing = codes == _NO_CODE
     if missing.any():

@@ -12,8 +12,6 @@ Integers = npt.NDArray[np.int64]
 NO_INTEGERS: Integers = np.zeros(0, np.int64)
 NO_FLOATS: Floats = np.zeros(0)
 
-_NO_STEP = np.iinfo(np.int64).min
-
 
 def rows_of(steps: Integers, among: Integers) -> Integers:
     """The position of each step among others, which increase; -1 where it isn't one of them.
@@ -23,5 +21,19 @@ def rows_of(steps: Integers, among: Integers) -> Integers:
         [1, -1, 2]
     """
     rows = np.searchsorted(among, steps)
-    rows[np.append(among, _NO_STEP)[rows] != steps] = -1
+    rows[rows == len(among)] = -1
+    if len(among):
+        rows[among[rows] != steps] = -1
     return rows
+
+
+def values_at(rows: Integers, values: Floats) -> Floats:
+    """The values of rows, as `rows_of` returns them; NaN where there is none.
+
+    Example:
+        >>> values_at(np.array([1, -1]), np.array([0.5, 0.25])).tolist()
+        [0.25, nan]
+    """
+    if not len(values):
+        return np.full(rows.shape, np.nan)
+    return np.where(rows >= 0, values[rows], np.nan)

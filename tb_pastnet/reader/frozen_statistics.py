@@ -12,8 +12,8 @@ from tb_pastnet.core.finding_kinds import MovedStatistics
 from tb_pastnet.core.quantize import NAN, ONE, ZERO
 from tb_pastnet.core.statistics import CHANGED, MOVED, TRAINABLE
 from tb_pastnet.format.description import VariableEntry
-from tb_pastnet.reader.figures import RunSummary
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.run_summary import RunSummary
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.state_series import STATISTIC
 from tb_pastnet.reader.store import RunReader

@@ -19,9 +19,9 @@ from tb_pastnet.core.run_changes import (
     joined_jumps,
     rate_jumps,
 )
-from tb_pastnet.reader.figures import RunSummary, summary_of
 from tb_pastnet.reader.frozen_statistics import statistics_of
 from tb_pastnet.reader.notes import Notes
+from tb_pastnet.reader.run_summary import RunSummary, summary_of
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.state_series import STATISTIC
 from tb_pastnet.reader.store import RunReader
@@ -92,15 +92,17 @@ def _changes(reader: RunReader) -> RunChanges:
 def _rate_jumps(run: CatalogRun) -> list[RateJump]:
     """The jumps of the learning rates of a run, with the layers whose rates they are."""
     shared, *groups = run.axis.separate_rates
-    members: dict[str, dict[str, None]] = {}  # layers by the name of their group
+    # Layers by the name of their group, in the order of `separate_rates`.
+    members: dict[str, dict[str, None]] = {
+        name: {} for head in run.lineages for name in head.rates_by_group
+    }
     for head in run.lineages:
-        names = head.description.groups if head.description else ()
-        members |= {name: {} for name in names if name not in members}
+        names = list(head.rates_by_group)
         for each in head.described.values():
             if each.group is not None and each.group < len(names):
                 members[names[each.group]][each.layer] = None
     jumps = list(rate_jumps(run.axis.steps, shared))
-    for rates, layers in zip(groups, members.values(), strict=False):
+    for rates, layers in zip(groups, members.values(), strict=True):
         jumps += [jump._replace(layers=tuple(layers)) for jump in rate_jumps(run.axis.steps, rates)]
     return joined_jumps(jumps, len(groups))
 

@@ -18,7 +18,7 @@ from tb_pastnet.format.block import Block, Heads, OpenBlock, open_block
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import variable_of
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of
+from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of, values_at
 from tb_pastnet.reader.cells import CellBudget
 from tb_pastnet.reader.joined_blocks import MOST_CELLS, choose, concatenate, join_open_blocks
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
@@ -256,10 +256,7 @@ def _clock(
         return np.array(walls, np.float64), np.full(len(walls), np.nan)
     line = part.lineage.timeline
     row = rows_of(records.sequence, line.sequence)
-    return (
-        np.append(line.wall_times, np.nan)[row],
-        np.append(part.lineage.rates_of(part.tag), np.nan)[row],
-    )
+    return values_at(row, line.wall_times), values_at(row, part.lineage.rates_of(part.tag))
 
 
 def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: bool) -> Account:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tb_pastnet.format.description import LayerEntry, VariableEntry
 from tb_pastnet.format.tags import MASKS
-from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of, summary_of
+from tb_pastnet.reader.figures import BLOCK, StepSpan, figures_of
 from tb_pastnet.reader.function_series import Function, function_view
 from tb_pastnet.reader.index import index_of
 from tb_pastnet.reader.isolation import Problem, attempt, each_alone
@@ -28,6 +28,7 @@ from tb_pastnet.reader.overlap_sets import UNITS
 from tb_pastnet.reader.overlap_views import MaskComparison, overlap_layers_view, overlap_view
 from tb_pastnet.reader.overview import overview_columns, overview_csv
 from tb_pastnet.reader.run_findings import as_json, findings_of
+from tb_pastnet.reader.run_summary import summary_of
 from tb_pastnet.reader.runs import CatalogRun
 from tb_pastnet.reader.sections import Sections
 from tb_pastnet.reader.state_series import make_state_series

@@ -44,7 +44,7 @@ def tallied(state: np.ndarray, *more: Any, **options: Any) -> Tally:
 
 STAGES = {
     "tb_pastnet.reader.summary_runs.decode_series": listed,
-    "tb_pastnet.reader.figures.make_tally": tallied,
+    "tb_pastnet.reader.run_summary.make_tally": tallied,
 }
 """Functions that raise for the run: when it is listed, and when it is read."""
 

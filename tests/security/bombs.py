@@ -375,10 +375,11 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
             except Exception as error:
                 raised.append(f"{action}: {type(error).__name__}: {error}"[:200])
             # Without a cache, some read a variable up to three times: its account, states and
-            # values. A file of the page has the answers of seven routes, which each read the run, and
-            # of a layer for each of its channels that has room.
+            # values. A file of the page has the answers of ten routes and the strips of up to twelve
+            # findings, which may each read the run, and of a layer for each of its channels that
+            # has room.
             html = "html" in action
-            most = (7 if html else 3) * CELLS.most(stored) + html_file.MOST_OF_DETAIL * 128 * html
+            most = (22 if html else 3) * CELLS.most(stored) + html_file.MOST_OF_DETAIL * 128 * html
             over |= {action: cells[0] / most} if cells[0] > most else {}
             times[action] = time.process_time() - begin
     slowest = max(times, key=times.__getitem__)

@@ -128,7 +128,7 @@ def test_a_jump_of_the_rate_of_some_layers_names_them() -> None:
 def test_layers_that_lack_more_records_than_their_run_are_said() -> None:
     lost = Account(40, shown=24, unreadable=16)
     each = {"a": lost, "b": Account(40, 40)}
-    damaged = [layer(name, frozen=[0] * 4)._replace(account=own) for name, own in each.items()]
+    damaged = [layer(name, frozen=[0] * 4)._replace(damaged=own) for name, own in each.items()]
     assert texts(run(*damaged)._replace(account=Account(40, 40))) == [
         "16 of 40 records of a can't be read"
     ]

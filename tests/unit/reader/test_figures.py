@@ -13,15 +13,9 @@ from tb_pastnet.core import statistics as s
 from tb_pastnet.core.quantize import NAN, ZERO
 from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.figures import (
-    Figures,
-    RunSummary,
-    StepSpan,
-    figures_of,
-    summary_of,
-    tallies_of,
-)
+from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
 from tb_pastnet.reader.overview import overview_csv
+from tb_pastnet.reader.run_summary import RunSummary, summary_of, tallies_of
 from tb_pastnet.reader.store import Store
 from tests import event_files as files
 from tests.providers import CALLER, MemoryProvider, memory_run
