@@ -99,7 +99,7 @@ class Figures:
         records = len(self.steps)
         if not records:
             return end, np.zeros(len(self.run.layers), np.int64)
-        shown = _newest(self._shows_states, slice(records - 1, records))
+        shown = newest(self._shows_states, slice(records - 1, records))
         layers = np.arange(len(shown))[:, None]
         return replace(end, states=self.states.at((layers, shown))), self.steps[shown[:, 0]]
 
@@ -126,7 +126,7 @@ class Figures:
         record = max(int(begun) - 1, 0)
         first = record // count * count
         part = slice(first, min(first + count, len(self.steps)))
-        shown = _newest(self._shows_states, part)
+        shown = newest(self._shows_states, part)
         layers = np.arange(len(shown))[:, None]
         states = self.states.at((layers, shown))
         times, rates = self.among(part).axis()
@@ -138,12 +138,12 @@ class Figures:
             "counts": smallest(states.counts),
             "violated": smallest(states.violated),
             "mean_delta": states.mean_delta,
-            "pruned": smallest(self.pruned[layers, _newest(self._recorded, part)]),
+            "pruned": smallest(self.pruned[layers, newest(self._recorded, part)]),
         }
         return self.header(), sections, self.notes
 
 
-def _newest(flags: Callable[[slice], Flags], part: slice) -> Integers:
+def newest(flags: Callable[[slice], Flags], part: slice) -> Integers:
     """The newest record with the flag, of each layer up to each of some records; itself if none.
 
     `flags` returns those of each layer, (layers, records).

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tensorboard import errors
 
 from tb_pastnet.core import channel_states
@@ -13,7 +15,7 @@ from tb_pastnet.core import statistics as s
 from tb_pastnet.core.quantize import NAN, ZERO
 from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.reader import notes
-from tb_pastnet.reader.figures import Figures, StepSpan, figures_of
+from tb_pastnet.reader.figures import Figures, StepSpan, figures_of, newest
 from tb_pastnet.reader.overview import overview_csv
 from tb_pastnet.reader.run_summary import RunSummary, summary_of, tallies_of
 from tb_pastnet.reader.store import Store
@@ -335,3 +337,18 @@ def test_a_refusal_of_tensorboard_reaches_the_caller(
         with pytest.raises(errors.PermissionDeniedError):
             summary_of(store.reader(CALLER, run))
     assert len(summary_of(store.reader(CALLER, run)).steps) == 100
+
+
+@given(st.data(), st.integers(1, 3), st.integers(1, 9))
+def test_the_newest_record_with_a_flag_is_that_of_a_search_backwards(data, layers, records):
+    size = layers * records
+    drawn = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
+    flags = np.array(drawn).reshape(layers, records)
+    first = data.draw(st.integers(0, records - 1))
+    part = slice(first, data.draw(st.integers(first + 1, records)))
+    expected = [
+        [max((at for at in range(record + 1) if own[at]), default=record)
+         for record in range(part.start, part.stop)]
+        for own in flags
+    ]  # fmt: skip
+    assert newest(lambda some: flags[:, some], part).tolist() == expected
