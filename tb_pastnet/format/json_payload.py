@@ -43,9 +43,10 @@ def unpack(payload: bytes) -> dict[str, Any]:
     size, stored = reader.number(limits.MAX_JSON), len(payload)
     raw = planes.inflate(reader.take(reader.left), size)
     most = min(limits.MAX_JSON_VALUES, JSON_VALUES.most(stored))
-    if _separators(raw) > most:
+    count = _separators(raw)
+    if count > most:
         # Those in strings separate nothing.
-        count = _separators(raw) - sum(_separators(text[0]) for text in _STRING.finditer(raw))
+        count -= sum(_separators(text[0]) for text in _STRING.finditer(raw))
         if count > most:
             raise varint.damaged(f"JSON of at most {most} values", str(count))
     return parse(raw)
@@ -53,7 +54,7 @@ def unpack(payload: bytes) -> dict[str, Any]:
 
 def _separators(raw: bytes) -> int:
     """How many values JSON has, at least: counted before any is made, as each takes 100 bytes."""
-    return sum(map(raw.count, (b",", b"[", b"{")))
+    return len(raw) - len(raw.translate(None, b",[{"))
 
 
 def parse(raw: bytes) -> dict[str, Any]:
