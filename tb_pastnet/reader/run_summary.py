@@ -1,4 +1,4 @@
-"""What the records of a run say of its layers, read once for every threshold.
+"""The facts of a run at every threshold: its records are read once.
 
 Pruned weights are counted exactly if the log of mask changes has them; otherwise the shares in the
 records are used.

@@ -17,7 +17,7 @@ export function follower<T>(value: T): Signal<T> {
 }
 
 /**
- * Catches up in a frame of its own, when there is all that the value is shown with; that is awaited, but not for long.
+ * Catches up in its own frame, when there is all that the value is shown with; that is awaited, but not for long.
  *
  * @returns ends the waiting.
  */

@@ -83,7 +83,7 @@ it("goes on with what has more, and forgets the rest of what is asked anew", () 
   expect(frame()).toEqual([]);
 });
 
-it("does what answers somebody in the frame it is for, before all else and whatever has come in", () => {
+it("does what answers the user in the frame it is for, before all else and whatever has come in", () => {
   schedule("draw", "a", work("a"));
   schedule("input", "answer", work("answer"), { frames: 3 });
   let waiting = 2;

@@ -7,8 +7,8 @@ import { computed, effect, type ReadonlySignal, signal, untracked } from "@preac
 
 /**
  * In the order of their turns:
- * - "input": answers somebody, and has its frame whatever else there is to do;
- * - "render": changes a signal, so that the page renders afterwards; of "render" and "draw" its frame does nothing else;
+ * - "input": answers the user, and has its frame whatever else there is to do;
+ * - "render": changes a signal, after which the page renders; of "render" and "draw" its frame does nothing else;
  * - "draw": as much as a frame has time for.
  */
 export type Lane = "input" | "render" | "draw";
