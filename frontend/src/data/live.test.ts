@@ -20,12 +20,5 @@ it.each([
 });
 
 it("tells how long ago", () => {
-  expect([-5, 59, 60, 7300, 90_000, 1e9].map(agoText)).toEqual([
-    "0 s",
-    "59 s",
-    "1 min",
-    "2 h",
-    "1 d",
-    "31 years",
-  ]);
+  expect([-5, 59, 60, 7300, 90_000, 1e9].map(agoText)).toEqual(["0 s", "59 s", "1 min", "2 h", "1 d", "31 years"]);
 });
