@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import tb_pastnet as pastnet
+from tests.interpreter import Interpreter
 from tests.python_calls import PackageCalls
 
 torch = pytest.importorskip("torch", reason="its room is tested where torch is installed")
 
 
 def counted(tmp_path, layers, every):
+    """The same in a process that runs no other test: what those leave behind takes calls, too."""
+    process = Interpreter(imports=f"import {__name__}")
+    try:
+        program = (
+            f"import json; from {__name__} import calls_of; print(json.dumps(calls_of(*case)))"
+        )
+        return json.loads(process.run(program, case=[str(tmp_path), layers, every]))
+    finally:
+        process.close()
+
+
+def calls_of(logdir, layers, every):
     """Calls of each step after the twentieth: of the optimizer's step together with `record`'s."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(layers)])
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     calls, counts = PackageCalls(), []
-    with pastnet.torch.Recorder(tmp_path, model, optimizer, every=every) as recorder:
+    with pastnet.torch.Recorder(logdir, model, optimizer, every=every) as recorder:
         for step in range(1, 60):
             model(torch.ones(2, 4)).sum().backward()
             with calls:
