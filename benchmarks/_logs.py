@@ -5,7 +5,8 @@
 Every message goes through the codecs and the files of the recorder; TensorFlow is not needed. The
 values look like training: each channel's delta is noisy and falls at a rate of its own, some layers
 settle early, are pruned in channels or weight by weight, or are frozen and thawed again. Packing is
-what takes the time, so a layer is made in a few variants and each run is a mixture of its own.
+what takes the time, so the layers of a series are made in a few variants and each run is a mixture
+of its own.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from tb_pastnet.format.tags import (
     TAG_MASKS,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
-    channels_tag,
     lineage_directory,
     mask_tag,
 )
 from tb_pastnet.format.timeline import Timeline, encode_timeline
+from tb_pastnet.format.together import put_together, stored_channels
 from tb_pastnet.format.violations import encode_violations
 from tb_pastnet.record.batch import BLOCK_RECORDS
 from tb_pastnet.record.messages import Message, message_event
@@ -75,15 +76,17 @@ TINY = Size(runs=2, layers=5, channels=40, steps=20)
 
 
 class Made(NamedTuple):
-    """One variant of a layer.
+    """One variant of the layers that share a series.
 
     Attributes:
+        layers: their numbers.
         payloads: a block of records each, without their envelope.
-        masks: changes of its masks, in order.
+        masks: of each layer the changes of its masks, in order.
     """
 
+    layers: tuple[int, ...]
     payloads: list[bytes]
-    masks: list[Masks]
+    masks: list[list[Masks]]
 
 
 def widths(size: Size) -> list[int]:
@@ -112,20 +115,34 @@ def network(channels: Sequence[int]) -> tuple[tuple[LayerEntry, ...], tuple[Vari
     return tuple(layers), tuple(variables)
 
 
-def make(job: tuple[int, int, str], steps: int) -> Made:
-    """Makes one variant of one layer: position, channels and variable, seeded by the first."""
-    at, width, variable = job
-    rng = np.random.default_rng(at)
-    kind = at % 5
-    codes, masks = codes_of(width, steps, kind, rng), masks_of(width, steps, kind, rng)
-    hold(codes, masks)
-    tag, payloads = channels_tag(variable), []
+def series_of(channels: Sequence[int]) -> list[tuple[int, ...]]:
+    """The layers of each series, as a recorder puts them together."""
+    together = put_together(channels, [True] * len(channels))
+    shared = {number for numbers in together for number in numbers}
+    alone = [(number,) for number in range(len(channels)) if number not in shared]
+    return sorted([*together, *alone])
+
+
+def make(job: tuple[int, tuple[int, ...]], channels: Sequence[int], steps: int) -> Made:
+    """Makes one variant of the layers of a series, seeded by their numbers and the variant's."""
+    variant, layers = job
+    every, masks_of_each = [], []
+    for number in layers:
+        at, width = variant * len(channels) + number, channels[number]
+        rng = np.random.default_rng(at)
+        kind = at % 5
+        own, masks = codes_of(width, steps, kind, rng), masks_of(width, steps, kind, rng)
+        hold(own, masks)
+        every.append(own)
+        masks_of_each.append(masks)
+    codes = np.concatenate(every, axis=2)
+    tag, payloads = "", []
     for some in blocks(steps):
         numbers = np.arange(some.start, some.stop)
         block = Block(numbers, numbers + 1, numbers, np.ascontiguousarray(codes[:, some]))
         sealed = encode_block(block, tag=tag, lineage=0)
         payloads.append(unseal(sealed, Kind.CHANNELS, tag=tag, step=some.stop, lineage=0))
-    return Made(payloads, masks)
+    return Made(layers, payloads, masks_of_each)
 
 
 def blocks(steps: int) -> list[slice]:
@@ -136,19 +153,23 @@ def blocks(steps: int) -> list[slice]:
 def write_run(folder: Path, number: int, size: Size, made: Sequence[Made], origin: str) -> None:
     """Writes one run of layers that are made."""
     lineage = 0x51000001 + number
-    layers, variables = network(widths(size))
+    channels = widths(size)
+    layers, variables = network(channels)
+    together = put_together(channels, [True] * len(channels))
+    where = stored_channels([(each.id, each.channels) for each in variables], together)
     versions = {"tb-pastnet": "0"}
     described = Description(
-        lineage, 1, origin, 1, "previous", 1, CREATED, versions, layers, variables, audited=True
-    )
+        lineage, 1, origin, 1, "previous", 1, CREATED, versions, layers, variables, audited=True,
+        together=together,
+    )  # fmt: skip
     sealed = encode_description(described, tag=TAG_DESCRIPTION, step=0)
     head = message_event(Message(TAG_DESCRIPTION, 0, sealed), CREATED)
     directory = folder / f"run_{number:02d}" / lineage_directory(1, lineage)
     files, changes = LocalSegments(str(directory), CREATED), _Changes(lineage)
     for position, some in enumerate(blocks(size.steps)):
         messages: list[Message] = []
-        for variable, one in zip(variables, made, strict=True):
-            tag = channels_tag(variable.id)
+        for one in made:
+            tag = where[one.layers[0]].tag
             sealed = seal(
                 one.payloads[position], Kind.CHANNELS, tag=tag, step=some.stop, lineage=lineage
             )
@@ -178,7 +199,12 @@ class _Changes:
     ) -> Iterator[Message]:
         """What changed in a block of records: each mask, then the log."""
         log: list[MaskChange] = []
-        pairs = [(m, v.id) for v, one in zip(variables, made, strict=True) for m in one.masks]
+        pairs = [
+            (masks, variables[number].id)
+            for one in made
+            for number, own in zip(one.layers, one.masks, strict=True)
+            for masks in own
+        ]
         due = [pair for pair in pairs if some.start < pair[0].step <= some.stop]
         for (step, name, through), id_ in sorted(due, key=lambda pair: pair[0].step):
             tag, flat = mask_tag(name, id_), through.ravel()
@@ -224,28 +250,27 @@ def write_logs(folder: Path, size: Size, variants: int = VARIANTS) -> None:
         variants: how many of each layer are made; more take longer.
     """
     channels = widths(size)
-    names = [variable.id for variable in network(channels)[1]]
-    jobs = [
-        (variant * size.layers + at, width, names[at])
-        for variant in range(variants)
-        for at, width in enumerate(channels)
-    ]
-    made = _made(jobs, size)
+    series = series_of(channels)
+    jobs = [(variant, numbers) for variant in range(variants) for numbers in series]
+    made = _made(jobs, channels, size)
     runs = range(size.runs)
     mixtures = [
-        [made[(at * 7 + run) % variants * size.layers + at] for at in range(size.layers)]
+        [made[(at * 7 + run) % variants * len(series) + at] for at in range(len(series))]
         for run in runs
     ]
     for run, mixture in zip(runs, mixtures, strict=True):
         write_run(folder, run, size, mixture, "other" if run % 4 == 3 else "first")
 
 
-def _made(jobs: Sequence[tuple[int, int, str]], size: Size) -> list[Made]:
+def _made(
+    jobs: Sequence[tuple[int, tuple[int, ...]]], channels: Sequence[int], size: Size
+) -> list[Made]:
+    own = partial(make, channels=channels, steps=size.steps)
     if size.channels * size.steps < _WORTH_A_POOL:
-        return [make(job, size.steps) for job in jobs]
+        return list(map(own, jobs))
     # Not by fork, which whoever calls this may have threads against.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        return list(pool.map(partial(make, steps=size.steps), jobs, chunksize=4))
+        return list(pool.map(own, jobs, chunksize=4))
 
 
 def main(argv: Sequence[str]) -> int:

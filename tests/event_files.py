@@ -35,11 +35,11 @@ from tb_pastnet.format.tags import (
     TAG_OVERHEAD,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
-    channels_tag,
     mask_tag,
 )
 from tb_pastnet.format.tags import lineage_directory as directory_name
 from tb_pastnet.format.timeline import Timeline, encode_timeline
+from tb_pastnet.format.together import Together, stored_channels
 from tb_pastnet.format.violations import encode_violations
 
 DT_UINT8 = 4
@@ -178,6 +178,7 @@ class LineageWriter:
     written: int = 0
     changes: int = 0
     follows: Collection[str] = ()
+    together: Together = ()
     versions: Mapping[str, str] = field(default_factory=lambda: {"tb_pastnet": "0.1.0"})
     event_steps: dict[str, int] = field(default_factory=dict)
 
@@ -215,6 +216,7 @@ class LineageWriter:
             variables,
             (("count", "dtype int32"),),
             audited=audited,
+            together=self.together,
         )
         for tag in DESCRIPTIONS if copied else DESCRIPTIONS[:1]:
             self.put(tag, step, encode_description(description, tag=tag, step=step))
@@ -248,11 +250,17 @@ class LineageWriter:
         for at in range(0, len(steps), self.block):
             some = slice(at, min(at + self.block, len(steps)))
             last = int(steps[some][-1])
-            for one in network(self.layers)[1]:
+            of_tag: dict[str, list[np.ndarray]] = {}
+            variables = network(self.layers)[1]
+            where = stored_channels([(one.id, one.channels) for one in variables], self.together)
+            for number in sorted(range(len(where)), key=lambda n: where[n].first):
+                one = variables[number]
                 array = (values or {}).get(one.id)
                 part = codes(steps[some], one.channels) if array is None else array[:, some]
-                block = Block(sequence[some], steps[some], steps[some] - 1, part)
-                tag = channels_tag(one.id)
+                of_tag.setdefault(where[number].tag, []).append(part)
+            for tag in dict.fromkeys(place.tag for place in where):
+                beside = np.concatenate(of_tag[tag], axis=2)
+                block = Block(sequence[some], steps[some], steps[some] - 1, beside)
                 self.put(tag, last, encode_block(block, tag=tag, lineage=self.lineage))
             line = Timeline(
                 sequence[some],

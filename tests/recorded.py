@@ -34,9 +34,9 @@ from tb_pastnet.format.tags import (
     TAG_VIOLATIONS,
     mask_of,
     parse_run,
-    variable_of,
 )
 from tb_pastnet.format.timeline import Timeline, decode_timeline
+from tb_pastnet.format.together import stored_channels
 from tb_pastnet.format.violations import decode_violations
 from tb_pastnet.record.messages import read_messages
 
@@ -151,8 +151,7 @@ def _read_segment(file: Path, into: Recorded) -> None:
                 bits = decode_mask(message.payload, **place)
                 into.masks[bits.number] = bits
             else:
-                block = decode_block(message.payload, **place)
-                _take_block(block, variable_of(message.tag), into)
+                _take_block(decode_block(message.payload, **place), message.tag, into)
 
 
 def _take_other(message: Any, place: dict[str, Any], into: Recorded) -> None:
@@ -164,8 +163,17 @@ def _take_other(message: Any, place: dict[str, Any], into: Recorded) -> None:
         into.overheads.append(decode_overhead(message.payload, **place))
 
 
-def _take_block(block: Block, variable: str, into: Recorded) -> None:
+def _take_block(block: Block, tag: str, into: Recorded) -> None:
+    sizes = [(variable.id, variable.channels) for variable in into.description.variables]
+    found = stored_channels(sizes, into.description.together)
+    own = [
+        (id_, slice(place.first, place.first + channels))
+        for (id_, channels), place in zip(sizes, found, strict=True)
+        if place.tag == tag
+    ] or [(tag.removeprefix("channels/"), slice(0, block.channels))]
+    assert own[-1][1].stop == block.channels
     for at, key in enumerate(block.sequence.tolist()):
-        into.codes.setdefault(variable, {})[key] = block.codes[:, at]
+        for variable, columns in own:
+            into.codes.setdefault(variable, {})[key] = block.codes[:, at, columns]
         into.steps[key] = int(block.steps[at])
         into.past_steps[key] = int(block.past_steps[at])

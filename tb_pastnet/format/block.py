@@ -122,13 +122,14 @@ class OpenBlock(NamedTuple):
     """A verified and inflated block, whose codes aren't restored yet.
 
     It has the planes of its layout for `rows`, the statistics that are needed, see
-    `planes.open_planes`.
+    `planes.open_planes`. Of `columns` it restores some of the channels; None: all.
     """
 
     head: BlockHead
     channels: int
     rows: Rows
     planes: tuple[planes.Opened, ...]
+    columns: Integers | None = None
 
     @property
     def steps(self) -> list[int]:
@@ -221,7 +222,7 @@ def _read_head(reader: varint.Reader, records: int, step: int, version: int) -> 
 
 
 def restore(blocks: Sequence[OpenBlock]) -> Block:
-    """Restores consecutive blocks of one number of channels as one.
+    """Restores consecutive blocks of one number of channels, and the same columns, as one.
 
     Their sequence numbers and steps increase from block to block.
     """
@@ -237,13 +238,13 @@ def restore_row(block: OpenBlock, row: int) -> Codes:
     words = {each: np.empty(shape, np.uint16) for each in needed}
     _restore_alike([block], block.rows, layout, words)
     codes: Codes = words[row][0, 0].view(np.int16)
-    return codes
+    return codes if block.columns is None else codes[:, block.columns]
 
 
 def restore_beside(variables: Sequence[Sequence[OpenBlock]]) -> Block:
-    """Restores blocks of variables with the same heads as one, the channels side by side.
+    """Restores blocks of series with the same heads as one, the channels side by side.
 
-    Each variable has one number of channels in all of its blocks.
+    Each has one number of channels, and the same columns, in all of its blocks.
     """
     blocks = variables[0]
     widths = [own[0].channels for own in variables]
@@ -269,7 +270,16 @@ def restore_beside(variables: Sequence[Sequence[OpenBlock]]) -> Block:
         for column in list(zip(*(block.head for block in blocks), strict=True))[:3]
     )
     unknown = tuple(sorted({name for block in blocks for name in block.unknown}))
+    if any(own[0].columns is not None for own in variables):
+        starts = [end - width for end, width in zip(ends, widths, strict=True)]
+        words = words[..., np.concatenate(list(map(_columns, variables, starts)))]
     return Block(sequence, steps, steps - lags, words.view(np.int16), unknown)
+
+
+def _columns(blocks: Sequence[OpenBlock], start: int) -> Integers:
+    """The columns of a variable's blocks that begin at one of a wide array."""
+    columns = blocks[0].columns
+    return start + (np.arange(blocks[0].channels) if columns is None else columns)
 
 
 def _restore_alike(

@@ -40,7 +40,7 @@ def _cells(message: bytes) -> int:
 
 
 CODECS = {
-    Kind.CHANNELS: Codec(lambda tag: tags.variable_of(tag) is not None, decode_block, _cells),
+    Kind.CHANNELS: Codec(tags.is_channels, decode_block, _cells),
     Kind.TIMELINE: Codec(tags.TAG_TIMELINE.__eq__, decode_timeline),
     Kind.DESCRIPTION: Codec(tags.DESCRIPTIONS.__contains__, decode_description),
     Kind.MASKS: Codec(tags.TAG_MASKS.__eq__, decode_mask_log),

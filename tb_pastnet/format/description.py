@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tb_pastnet.format import json_payload, limits
 from tb_pastnet.format.envelope import Kind, seal, unseal
 from tb_pastnet.format.json_payload import natural, shape, text
+from tb_pastnet.format.together import Together
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ class Description:
     # what should happen: patterns of names with the words for each, as in `expect=`
     expect: tuple[tuple[str, str], ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)  # the user's `config=`
+    # the numbers of variables that share a series of records; each of the others has its own
+    together: Together = ()
 
     @property
     def names(self) -> int:
@@ -101,7 +104,8 @@ def encode_description(description: Description, *, tag: str, step: int) -> byte
     data = asdict(description)
     with json_payload.encoding("a complete description"):
         _description(data)
-    optional = [(data, "config"), (data, "expect"), *((each, "also") for each in data["variables"])]
+    optional = [(data, name) for name in ("config", "expect", "together")]
+    optional += [(each, "also") for each in data["variables"]]
     for values, name in optional:
         if not values[name]:  # logs that have none stay as they were
             del values[name]
@@ -132,6 +136,7 @@ def decode_series(content: bytes) -> Series:
 
 def _description(data: Mapping[str, Any]) -> Description:
     """The description in an untrusted object; raises ValueError and others if it isn't one."""
+    variables = tuple(_variable(entry) for entry in data["variables"])
     return Description(
         lineage=natural(data["lineage"]),
         ordinal=natural(data["ordinal"]),
@@ -142,14 +147,27 @@ def _description(data: Mapping[str, Any]) -> Description:
         created=_seconds(data["created"]),
         versions={text(k): text(v) for k, v in data["versions"].items()},
         layers=tuple(_layer(entry) for entry in data["layers"]),
-        variables=tuple(_variable(entry) for entry in data["variables"]),
+        variables=variables,
         skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
         audited=data.get("audited") is True,
         probe_every=max(1, natural(data.get("probe_every", 1))),
         groups=tuple(text(name) for name in data.get("groups", ())),
         expect=tuple((text(name), text(words)) for name, words in data.get("expect", ())),
         config={text(name): _setting(value) for name, value in data.get("config", {}).items()},
+        together=_together(data.get("together", ()), variables),
     )
+
+
+def _together(series: Sequence[Sequence[Any]], variables: Sequence[VariableEntry]) -> Together:
+    """The variables of each series: each of several, of which no other one has any."""
+    together = tuple(tuple(map(natural, numbers)) for numbers in series)
+    numbers = [number for own in together for number in own]
+    widest = max((sum(variables[n].channels for n in own) for own in together), default=0)
+    if len({*numbers}) < len(numbers) or not all(own[1:] for own in together):
+        raise ValueError("a series of a single variable, or two of one")
+    if widest > limits.MAX_TOGETHER:
+        raise ValueError(f"a series of {widest} channels")
+    return together
 
 
 def _layer(data: Mapping[str, Any]) -> LayerEntry:

@@ -66,6 +66,7 @@ class Room:
         named = len(_json(variable.id))
         size = _VARIABLE + len(_json([*own, variable.layer, numbers]))
         size += named + max(0, named - longest)
+        size += len(_json([len(self._names)]))  # its number, if it is together with others
         if not longest:
             size += _LAYER + len(_json([variable.layer, variable.layer, kind]))
         if size > self._left:

@@ -73,7 +73,7 @@ def expecting(content: str) -> Iterator[None]:
     """Raises DamagedRecord if a value that is read inside doesn't have the expected form."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise varint.damaged(content, repr(error)[:200]) from None
 
 

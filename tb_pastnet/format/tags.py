@@ -31,6 +31,7 @@ MASKS = ("kept", "trainable")
 """The two masks of a variable: 0 is pruned in the first, frozen in the second."""
 
 _CHANNELS = "channels/"
+_TOGETHER = "together/"
 _DIRECTORY = re.compile(r"(?:(.*)/)?pastnet\.(\d{4,9})\.([0-9a-f]{8})", re.DOTALL)
 _ROOT = "."
 
@@ -51,9 +52,14 @@ def channels_tag(variable: str) -> str:
     return _CHANNELS + variable
 
 
-def variable_of(tag: str) -> str | None:
-    """The variable that a tag holds records of; None for any other tag."""
-    return tag[len(_CHANNELS) :] if tag.startswith(_CHANNELS) else None
+def together_tag(variable: str) -> str:
+    """The tag of the records of several variables, by the first of them."""
+    return _TOGETHER + variable
+
+
+def is_channels(tag: str) -> bool:
+    """Whether records of one or of several variables are stored under a tag."""
+    return tag.startswith((_CHANNELS, _TOGETHER))
 
 
 def mask_tag(mask: str, variable: str) -> str:

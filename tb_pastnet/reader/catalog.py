@@ -22,7 +22,6 @@ from tb_pastnet.format.tags import (
     TAG_STANDING,
     TAG_TIMELINE,
     TAG_VIOLATIONS,
-    channels_tag,
     parse_run,
 )
 from tb_pastnet.reader import notes, summary_runs
@@ -234,9 +233,8 @@ class Experiment:
         if name is None or versions.keys().isdisjoint(DESCRIPTIONS):
             return versions
         reading = self._source.read(context, [run], DESCRIPTIONS)
-        described = make_lineage(run, name, versions, reading).description
-        variables = described.variables if described else ()
-        tags = [channels_tag(variable.id) for variable in variables]
+        stored = make_lineage(run, name, versions, reading).stored.values()
+        tags = list(dict.fromkeys(own.tag for own in stored))
         return {**versions, **self._source.probe(context, run, tags)}
 
     def _join_lineages(self, lineages: Mapping[str, LineageHead]) -> dict[str, CatalogRun]:

@@ -1,9 +1,10 @@
 """Channel-records of a run, counted before they are decoded: see `format.budget`.
 
-Each variable has a share of what is free, by its channels. Within that, and what its own bytes
-allow, nothing else has to be read. A variable over it isn't cut if the run as a whole is within:
-channels that never change take few bytes, and others of the run may take more. So the answer
-depends only on the log, not on the order of requests.
+Each bundle of variables has a share of what is free, by its channels. Within that, and what its own
+bytes allow, nothing else has to be read. A bundle over it isn't cut if the run as a whole is
+within: channels that never change take few bytes, and others of the run may take more. So the
+answer depends only on the log, not on the order of requests. If several bundles read a series, each
+has a share of its bytes, and pays for all cells.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tb_pastnet.reader.series_source import StoredMessage
 
 
 class Within(NamedTuple):
-    """The messages of a variable that its budget allows."""
+    """The messages of a series that the budget allows."""
 
     messages: Sequence[StoredMessage]
     beyond: int  # how many records come after
@@ -27,10 +28,10 @@ class Within(NamedTuple):
 
 
 class CellBudget:
-    """The budget of one variable: messages are taken in order, until one is over it.
+    """The budget of a bundle of variables: messages are taken in order, until one is over it.
 
     `free` is its share of the free work; `is_whole` returns whether its run as a whole is within
-    the budget, and is called only if the variable isn't.
+    the budget, and is called only if the bundle isn't.
     """
 
     def __init__(
@@ -39,14 +40,15 @@ class CellBudget:
         self._left: float = free
         self._is_whole = is_whole
 
-    def within(self, messages: Sequence[StoredMessage]) -> Within:
-        """The next messages as far as the budget goes."""
+    def within(self, messages: Sequence[StoredMessage], share: float = 1.0) -> Within:
+        """The next messages as far as the budget goes; a share of their bytes is the bundle's."""
+        per_byte = share * CELLS.per_byte
         total = largest = 0
         for position, message in enumerate(messages):
             data = message.data or b""
             records, channels = claimed(data)
             cells = records * channels
-            self._left += CELLS.per_byte * len(data) - cells
+            self._left += per_byte * len(data) - cells
             if self._left < 0:
                 if not self._is_whole():
                     beyond = _records(messages[position:])
@@ -57,9 +59,9 @@ class CellBudget:
         return Within(messages, 0, total, largest)
 
 
-def surplus(messages: Sequence[StoredMessage]) -> int:
-    """What messages of channels allow by their bytes, less what they hold."""
-    stored = sum(len(each.data or b"") for each in messages)
+def surplus(messages: Sequence[StoredMessage], share: float = 1.0) -> float:
+    """What a share of the bytes of messages of channels allows, less what they hold."""
+    stored = share * sum(len(each.data or b"") for each in messages)
     return CELLS.per_byte * stored - sum(math.prod(claimed(each.data or b"")) for each in messages)
 
 
@@ -68,5 +70,5 @@ def _records(messages: Iterable[StoredMessage]) -> int:
 
 
 def share_of(channels: int, all_channels: int) -> int:
-    """The share of free work of a variable, by its channels among those of all variables."""
+    """The share of free work of a bundle, by its channels among those of all variables."""
     return CELLS.free * channels // max(all_channels, 1)

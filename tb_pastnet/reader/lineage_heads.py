@@ -24,9 +24,9 @@ from tb_pastnet.format.tags import (
     TAG_TIMELINE,
     RunName,
     mask_of,
-    variable_of,
 )
 from tb_pastnet.format.timeline import Timeline, decode_timeline
+from tb_pastnet.format.together import StoredChannels, stored_channels
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import Floats, Integers
 from tb_pastnet.reader.notes import Notes
@@ -108,12 +108,21 @@ class LineageHead:
         variables = self.description.variables if self.description else ()
         return {variable.id: variable for variable in variables}
 
-    def rates_of(self, tag: str) -> Floats:
-        """The learning rates of a variable at the steps of the timeline, by the tag of its series.
+    @cached_property
+    def stored(self) -> Mapping[str, StoredChannels]:
+        """Where the records of each of them are."""
+        if self.description is None:
+            return {}
+        sizes = [(variable.id, variable.channels) for variable in self.description.variables]
+        stored = stored_channels(sizes, self.description.together)
+        return {id_: place for (id_, _), place in zip(sizes, stored, strict=True)}
+
+    def rates_of(self, name: str) -> Floats:
+        """The learning rates of a variable at the steps of the timeline.
 
         If its group has none, that of all others; NaN if these differ.
         """
-        line, variable = self.timeline, self.described.get(variable_of(tag) or "")
+        line, variable = self.timeline, self.described.get(name)
         group = None if variable is None else variable.group
         if group is None or group >= len(line.group_rates):
             return line.learning_rates

@@ -17,22 +17,14 @@ from tb_pastnet.core.lineage import supersede, writers_of
 from tb_pastnet.format.budget import MAX_CHANNELS, MAX_NAMES
 from tb_pastnet.format.description import Description, LayerEntry, VariableEntry
 from tb_pastnet.format.overhead import Overhead
-from tb_pastnet.format.tags import TAG_FUNCTION, channels_tag
+from tb_pastnet.format.tags import TAG_FUNCTION
 from tb_pastnet.reader.arrays import NO_FLOATS, NO_INTEGERS, Floats, Integers
+from tb_pastnet.reader.bundles import Bundle, bundles_of
 from tb_pastnet.reader.lineage_heads import LineageHead
 from tb_pastnet.reader.notes import AT_ONCE, IN_PART, Notes
 
 SINK, SUMMARY = "sink", "summary"
 """The source of a run: our own writer, or a user's own (`tf.summary`)."""
-
-
-@dataclass(frozen=True)
-class SeriesPart:
-    """The series that stores a part of a variable's records."""
-
-    tb_run: str
-    tag: str
-    lineage: LineageHead | None  # the lineage, None in a user's own writer
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +61,7 @@ class CatalogRun:
     lineages: tuple[LineageHead, ...]  # its writers in order; none in a user's own writer
     layers: tuple[LayerEntry, ...]  # in forward order
     variables: Mapping[str, VariableEntry]  # by id
-    parts: Mapping[str, tuple[SeriesPart, ...]]  # the series of each variable's records, by id
+    bundles: Mapping[str, Bundle]  # of each variable, by id: the series of its records
     axis: TimeAxis
     account: Account  # of its due records
     notes: Notes  # what could not be read
@@ -168,7 +160,7 @@ def join_lineages(name: str, ordered: Sequence[LineageHead], *, shared: bool = F
         tuple(ordered),
         layers,
         variables,
-        {id_: _parts(id_, ordered) for id_ in variables},
+        bundles_of(variables, ordered),
         axis,
         account,
         sum(
@@ -183,16 +175,6 @@ def join_lineages(name: str, ordered: Sequence[LineageHead], *, shared: bool = F
     latest = descriptions[-1]
     fields = "past", "every", "origin", "skipped", "config"
     return replace(run, **{name: getattr(latest, name) for name in fields})
-
-
-def _parts(variable: str, lineages: Sequence[LineageHead]) -> tuple[SeriesPart, ...]:
-    """The series of its records, including lost ones: they are counted as missing."""
-    tag = channels_tag(variable)
-    return tuple(
-        SeriesPart(head.tb_run, tag, head)
-        for head in lineages
-        if tag in head.versions or variable in head.described
-    )
 
 
 def _network(

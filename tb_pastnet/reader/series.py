@@ -1,8 +1,8 @@
-"""All records of one variable of one run, from the messages that hold them."""
+"""All records of a variable or a bundle of one run, from the messages that hold them."""
 
 from __future__ import annotations
 
-import re
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +16,13 @@ from tb_pastnet.core.quantize import NAN, ZERO, Codes
 from tb_pastnet.core.statistics import MOVED
 from tb_pastnet.format.block import Block, Heads, OpenBlock, open_block
 from tb_pastnet.format.layout import ROWS, Rows
-from tb_pastnet.format.tags import variable_of
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of, values_at
+from tb_pastnet.reader.bundles import Bundle, SeriesPart
 from tb_pastnet.reader.cells import CellBudget
 from tb_pastnet.reader.joined_blocks import MOST_CELLS, choose, concatenate, join_open_blocks
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
 from tb_pastnet.reader.notes import Notes
-from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
 WIDE = 256
@@ -32,12 +31,12 @@ WIDE = 256
 
 @dataclass(frozen=True, eq=False)
 class RecordSeries:
-    """The records of one variable that count, oldest first."""
+    """The records that count, oldest first, of a variable or of some side by side."""
 
     steps: Integers  # (records,), increasing
     past_steps: Integers  # (records,), of the value that each is compared with
     wall_times: Floats  # (records,), NaN where unknown
-    learning_rates: Floats  # (records,), NaN where unknown
+    learning_rates: Floats  # (records,), NaN where unknown; of some, those of the first
     writers: Integers  # (records,), which lineage wrote each, counted from 0
     codes: Codes  # (statistics, records, channels), see `core.statistics` and `core.quantize`
     account: Account  # what became of all its records
@@ -63,7 +62,7 @@ class RecordSeries:
 
 @dataclass(frozen=True, eq=False)
 class OpenedPart:
-    """The part of a variable's records in one lineage, whose blocks can be read once."""
+    """The part of a bundle's records in one lineage, whose blocks can be read once."""
 
     part: SeriesPart
     messages: Sequence[StoredMessage]  # within the budget
@@ -78,66 +77,73 @@ class OpenedPart:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The part of a variable's records in one lineage."""
+    """The part of a bundle's records in one lineage."""
 
     records: Block
     wall_times: Floats
-    learning_rates: Floats
     damaged: int
     left_out: int
     notes: Notes
 
 
 def make_series(
-    parts: Sequence[SeriesPart],
+    bundle: Bundle,
     readings: Mapping[SeriesName, Sequence[StoredMessage]],
-    channels: int,
     *,
     budget: CellBudget | None = None,
     withheld: Sequence[SeriesName] = (),
     sampled: bool = False,
     rows: Rows = ROWS,
 ) -> RecordSeries:
-    """Decodes and joins the parts of a variable, in the order of the lineages, within a budget.
+    """Decodes and joins the parts of a bundle, in the order of the lineages, within a budget.
 
     Without one, it is that of a run of no other variables. `withheld` are series that TensorBoard
     could not return; `sampled` means that only a part of the events was read. Statistics that
     aren't among `rows` may come back as NaN.
     """
-    opened = open_parts(parts, readings, channels, budget or CellBudget(), withheld, rows)
-    joined = [join_part(own, channels) for own in opened]
-    return join_parts(opened, joined, channels, sampled)
+    opened = open_parts(bundle, readings, budget or CellBudget(), withheld, rows)
+    return join_alone(bundle, opened, sampled)
+
+
+def join_alone(bundle: Bundle, opened: Sequence[OpenedPart], sampled: bool) -> RecordSeries:
+    """Joins the opened parts of a bundle."""
+    channels = bundle.channels
+    joined = [join_open_blocks(own.blocks, channels, own.most_cells, own.largest) for own in opened]
+    return join_parts(bundle.names[0], opened, joined, channels, sampled)
 
 
 def open_parts(
-    parts: Sequence[SeriesPart],
+    bundle: Bundle,
     readings: Mapping[SeriesName, Sequence[StoredMessage]],
-    channels: int,
     budget: CellBudget,
     withheld: Sequence[SeriesName],
     rows: Rows,
     heads: Heads | None = None,
 ) -> list[OpenedPart]:
-    """The parts of a variable; their blocks are opened as they are read. See `make_series`."""
-    within = [budget.within(readings.get((part.tb_run, part.tag), ())) for part in parts]
-    rooms = _rooms([own.cells for own in within], channels)
-    axes = list(map(_axis, parts))
-    latest = next(filter(None, reversed(axes)), None)
+    """The parts of a bundle; their blocks are opened as they are read. See `make_series`."""
+    within = [
+        (part, budget.within(readings.get((part.tb_run, part.tag), ()), part.share))
+        for part in bundle.parts
+    ]
+    rooms = _rooms([math.ceil(own.cells * part.share) for part, own in within], bundle.all_channels)
+    # Also where only some of its variables are asked for, the records are the same.
+    own_share = bundle.channels / max(bundle.all_channels, 1)
     opened = []
-    for part, axis, own, room in zip(parts, axes, within, rooms, strict=True):
+    for (part, own), room in zip(within, rooms, strict=True):
         messages, beyond, cells, largest = own
         lost: Notes = Counter({notes.IN_PART: beyond} if beyond else {})
         noted: Notes = Counter()
         lineage = part.lineage.name.lineage if part.lineage else 0
         opening = partial(open_block, rows=rows, heads=heads)
-        wide = channels >= WIDE
+        wide = part.width >= WIDE
         blocks = decode_all(messages, opening, part.tag, lineage, lost, at_once=wide)
-        fitting = _of_width(blocks, None if axis not in (None, latest) else channels, noted)
+        fitting = _fitting(blocks, part, noted)
         if part.lineage is None:
             fitting = _as_written(fitting)
         gone = (part.tb_run, part.tag) in withheld
         sizes = cells, largest
-        opened.append(OpenedPart(part, messages, *sizes, gone, room, fitting, lost, noted))
+        most_cells = math.ceil(own_share * room)
+        opened.append(OpenedPart(part, messages, *sizes, gone, most_cells, fitting, lost, noted))
     return opened
 
 
@@ -156,18 +162,17 @@ def _rooms(cells: Sequence[int], channels: int) -> list[int]:
     ]
 
 
-def join_part(opened: OpenedPart, channels: int) -> tuple[Block, int]:
-    """Its records, and how many were left out."""
-    return join_open_blocks(opened.blocks, channels, opened.most_cells, opened.largest)
-
-
 def join_parts(
+    variable: str,
     opened: Sequence[OpenedPart],
     joined: Sequence[tuple[Block, int]],
     channels: int,
     sampled: bool,
 ) -> RecordSeries:
-    """Joins the records of all parts, each with the number of those that were left out."""
+    """Joins the records of all parts, each with the number of those that were left out.
+
+    They are of a variable, or of some of which it is the first one.
+    """
     parts = [_closed(own, *records) for own, records in zip(opened, joined, strict=True)]
     lineages = [own.part.lineage for own in opened]
     stand = supersede(
@@ -177,16 +182,35 @@ def join_parts(
     account = Account()
     for lineage, part, keep in zip(lineages, parts, stand, strict=True):
         account += _account(lineage, part, keep, sampled)
-    return _join(parts, stand, channels, account)
+    pairs = list(zip(parts, stand, strict=True))
+    standing = concatenate([choose(part.records, keep) for part, keep in pairs], channels)
+    order = np.argsort(standing.steps, kind="stable")
+    records = choose(standing, order)
+    counts = np.array([keep.sum() for keep in stand], np.int64)
+    writers = np.repeat(np.arange(len(parts)), counts)[order]
+    return RecordSeries(
+        records.steps,
+        records.past_steps,
+        np.concatenate([NO_FLOATS, *(part.wall_times[keep] for part, keep in pairs)])[order],
+        rates_of(variable, lineages, writers, records.steps),
+        writers,
+        records.codes,
+        account,
+        sum((part.notes for part in parts), Counter()),
+    )
 
 
-def _axis(part: SeriesPart) -> str | None:
-    """How its lineage splits the variable into channels; None if that is unknown."""
-    entry = part.lineage.described.get(variable_of(part.tag) or "") if part.lineage else None
-    if entry is None:
-        return None
-    # The last of two axes may be "-1" or "1".
-    return re.sub(r"-\d{1,9}", lambda found: str(int(found[0]) + len(entry.shape)), entry.axis)
+def rates_of(
+    variable: str, lineages: Sequence[LineageHead | None], writers: Integers, steps: Integers
+) -> Floats:
+    """The learning rates of a variable at records of lineages."""
+    rates = np.full(len(steps), np.nan)
+    for number, lineage in enumerate(lineages):
+        own = writers == number
+        if lineage is not None and own.any():
+            row = rows_of(steps[own], lineage.timeline.steps)
+            rates[own] = values_at(row, lineage.rates_of(variable))
+    return rates
 
 
 def _closed(opened: OpenedPart, records: Block, left_out: int) -> _Part:
@@ -199,8 +223,8 @@ def _closed(opened: OpenedPart, records: Block, left_out: int) -> _Part:
     damaged = lost.total()
     if left_out:
         lost[notes.SAMPLED] += left_out
-    walls, rates = _clock(opened.part, opened.messages, records)
-    return _Part(records, walls, rates, damaged, left_out, lost + opened.noted)
+    walls = _clock(opened.part, opened.messages, records)
+    return _Part(records, walls, damaged, left_out, lost + opened.noted)
 
 
 def _unknown_after_gaps(records: Block) -> Block:
@@ -217,18 +241,13 @@ def _unknown_after_gaps(records: Block) -> Block:
     return replace(records, codes=codes)
 
 
-def _of_width(
-    blocks: Iterable[OpenBlock], channels: int | None, noted: Notes
-) -> Iterator[OpenBlock]:
-    """The blocks of the latest network's width; others, and unknown statistics, are noted.
-
-    None fits none: the channels are along another axis.
-    """
+def _fitting(blocks: Iterable[OpenBlock], part: SeriesPart, noted: Notes) -> Iterator[OpenBlock]:
+    """The part's columns of the blocks that fit; others, and unknown statistics, are noted."""
     for block in blocks:
         if block.unknown:
             noted[notes.LATER_STATISTICS] += len(block.steps)
-        if block.channels == channels:
-            yield block
+        if part.fits and block.channels == part.width:
+            yield block if part.columns is None else block._replace(columns=part.columns)
         else:
             noted[notes.RESHAPED] += len(block.steps)
 
@@ -246,17 +265,14 @@ def _as_written(blocks: Iterable[OpenBlock]) -> Iterator[OpenBlock]:
     yield from stand
 
 
-def _clock(
-    part: SeriesPart, messages: Sequence[StoredMessage], records: Block
-) -> tuple[Floats, Floats]:
-    """Wall times and learning rates of the records."""
+def _clock(part: SeriesPart, messages: Sequence[StoredMessage], records: Block) -> Floats:
+    """Wall times of the records."""
     if part.lineage is None:
         times = {message.step: message.wall_time for message in messages}
         walls = [times.get(step, np.nan) for step in records.steps.tolist()]
-        return np.array(walls, np.float64), np.full(len(walls), np.nan)
+        return np.array(walls, np.float64)
     line = part.lineage.timeline
-    row = rows_of(records.sequence, line.sequence)
-    return values_at(row, line.wall_times), values_at(row, part.lineage.rates_of(part.tag))
+    return values_at(rows_of(records.sequence, line.sequence), line.wall_times)
 
 
 def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: bool) -> Account:
@@ -278,24 +294,4 @@ def _account(lineage: LineageHead | None, part: _Part, keep: Flags, sampled: boo
         thinned=thinned,
         dropped=dropped,
         damaged=part.damaged,
-    )
-
-
-def _join(
-    parts: Sequence[_Part], stand: Sequence[Flags], channels: int, account: Account
-) -> RecordSeries:
-    pairs = list(zip(parts, stand, strict=True))
-    joined = concatenate([choose(part.records, keep) for part, keep in pairs], channels)
-    order = np.argsort(joined.steps, kind="stable")
-    records = choose(joined, order)
-    counts = np.array([keep.sum() for keep in stand], np.int64)
-    return RecordSeries(
-        records.steps,
-        records.past_steps,
-        np.concatenate([NO_FLOATS, *(part.wall_times[keep] for part, keep in pairs)])[order],
-        np.concatenate([NO_FLOATS, *(part.learning_rates[keep] for part, keep in pairs)])[order],
-        np.repeat(np.arange(len(parts)), counts)[order],
-        records.codes,
-        account,
-        sum((part.notes for part in parts), Counter()),
     )

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from tensorboard.data import provider as tb_provider
@@ -21,6 +22,7 @@ from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.format.tags import TAG_FOLLOWS, TAG_FUNCTION, TAG_SKETCHES
 from tb_pastnet.reader import function_series
 from tb_pastnet.reader.arrays import Flags
+from tb_pastnet.reader.bundles import Bundle
 from tb_pastnet.reader.cache import Cache, ReadValue
 from tb_pastnet.reader.catalog import Catalog, Experiment
 from tb_pastnet.reader.cells import CellBudget, share_of, surplus
@@ -33,7 +35,7 @@ from tb_pastnet.reader.mask_changes import ALL_THROUGH
 from tb_pastnet.reader.mask_history import MaskHistory, read_mask_history
 from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.runs import CatalogRun
-from tb_pastnet.reader.series import WIDE, RecordSeries, make_series
+from tb_pastnet.reader.series import WIDE, RecordSeries
 from tb_pastnet.reader.series_source import (
     ALL,
     Reading,
@@ -57,7 +59,7 @@ from tb_pastnet.reader.state_series import (
 from tb_pastnet.reader.tensorboard_source import TensorBoardSource
 from tb_pastnet.reader.threads import Progress, Value, in_threads, unseen
 from tb_pastnet.reader.violation_list import MOST, Violation, join_violations, mark
-from tb_pastnet.reader.wide_series import VariableToRead, WideSeries, make_wide_series
+from tb_pastnet.reader.wide_series import WideSeries, make_wide_series
 
 CEILING = 1 << 30
 """Bytes of decoded records and of answers that are kept for later requests: the tallies of 20 runs
@@ -294,18 +296,35 @@ class RunReader:
 
     def series(self, variable: str) -> RecordSeries:
         """The records of one variable."""
-        return self.kept(("series", variable), lambda: self._read_one(variable, ROWS), large=True)
+        return self._series(variable, ROWS)
 
     def state_series(self, variable: str) -> StateSeries:
         """State and relative delta of one variable; a fifth of the size of its records."""
 
         def make() -> StateSeries:
-            records = self._read_one(variable, self.state_rows)
+            records = self._series(variable, self.state_rows)
             events = tuple(recorded_events(records))
             return replace(self.states_in(records, variable), events=events)
 
         # For a wide layer the packed answer is cached instead: many of those fit.
         return self.kept(("state series", variable), make, large=True, most=_LARGE)
+
+    def _series(self, variable: str, rows: Rows) -> RecordSeries:
+        """The records of one variable, of which some statistics may suffice."""
+        bundle = self.run.bundles[variable]
+        # Others of a bundle are asked for next.
+        alone = len(bundle.names) == 1
+        if alone and rows != ROWS:
+            return self._read_one(bundle, rows).records
+
+        def make() -> WideSeries:
+            return self._read_one(bundle, ROWS)
+
+        kept = self.kept(("series", bundle.names[0]), make, large=True)
+        return kept.of(kept.variables.index(variable))
+
+    def _read_one(self, bundle: Bundle, rows: Rows) -> WideSeries:
+        return next(self._read([bundle], rows))
 
     def states_in(self, records: RecordSeries, variable: str) -> StateSeries:
         """State and relative delta in a variable's records, without events."""
@@ -339,10 +358,11 @@ class RunReader:
         They are read in few calls, and a few calls at once.
         """
 
-        def read(group: Sequence[str]) -> list[Value]:
-            return self._read(group, make, rows)
+        def own(wide: WideSeries) -> list[tuple[str, Value]]:
+            return [(name, make(name, wide.of(n))) for n, name in enumerate(wide.variables)]
 
-        yield from self._grouped(variables, read)
+        values = dict(chain.from_iterable(self.each_wide(variables, own, rows)))
+        yield from (values[name] for name in variables)
 
     def each_wide(
         self,
@@ -352,33 +372,17 @@ class RunReader:
     ) -> Iterator[Value]:
         """Makes something from the records of many variables, of several of them at once."""
 
-        def read(group: Sequence[str]) -> list[Value]:
-            reading, sampled = self._reading(group)
-            each = (
-                VariableToRead(
-                    name,
-                    self.run.parts[name],
-                    self.run.variables[name].channels,
-                    self._budget(name),
-                )
-                for name in group
-            )
-            readings, withheld = reading
-            wide = make_wide_series(each, readings, withheld=withheld, sampled=sampled, rows=rows)
-            return [make(series) for series in wide]
+        def read(group: Sequence[Bundle]) -> list[Value]:
+            return [make(wide) for wide in self._read(group, rows)]
 
-        yield from self._grouped(variables, read)
-
-    def _grouped(
-        self, variables: Sequence[str], read: Callable[[Sequence[str]], list[Value]]
-    ) -> Iterator[Value]:
-        """What is made of groups of variables; a few groups at once if they are wide."""
-        groups = list(grouped(variables, self._cells, CELLS_A_CALL))
-        channels = sum(self.run.variables[name].channels for name in variables)
+        names = set(variables)
+        each = dict.fromkeys(self.run.bundles[name] for name in variables)
+        groups = list(grouped([own.only(names) for own in each], self._cells, CELLS_A_CALL))
+        channels = sum(self.run.variables[name].channels for name in names)
         # With many small blocks threads would mostly wait for each other.
-        each = in_threads if channels >= WIDE * len(variables) else map
+        run_each = in_threads if channels >= WIDE * len(each) else map
         text = f"Reading {self.run.name}"
-        for results in self.store.progress(each(read, groups), text, len(groups)):
+        for results in self.store.progress(run_each(read, groups), text, len(groups)):
             yield from results
 
     @reading
@@ -401,37 +405,20 @@ class RunReader:
             lost.update(value.notes)
         return {variable: values[key] for key, variable in keys.items()}
 
-    def _read_one(self, variable: str, rows: Rows) -> RecordSeries:
-        return self._read([variable], lambda _, series: series, rows)[0]
+    def _read(self, bundles: Sequence[Bundle], rows: Rows) -> Iterator[WideSeries]:
+        """Reads bundles, or parts of them, in one call."""
+        (readings, withheld), sampled = self._reading(bundles)
+        pairs = ((bundle, self._budget(bundle)) for bundle in bundles)
+        return make_wide_series(pairs, readings, withheld=withheld, sampled=sampled, rows=rows)
 
-    def _read(
-        self, variables: Sequence[str], make: Callable[[str, RecordSeries], Value], rows: Rows
-    ) -> list[Value]:
-        """Reads variables in one call; the records of one at a time are in memory."""
-        reading, sampled = self._reading(variables)
-
-        def series(variable: str) -> RecordSeries:
-            return make_series(
-                self.run.parts[variable],
-                reading[0],
-                self.run.variables[variable].channels,
-                budget=self._budget(variable),
-                withheld=reading[1],
-                sampled=sampled,
-                rows=rows,
-            )
-
-        return [make(variable, series(variable)) for variable in variables]
-
-    def _reading(self, variables: Sequence[str]) -> tuple[Reading, bool]:
-        """Reads the messages of variables in one call; also returns whether only a part is read."""
+    def _reading(self, bundles: Sequence[Bundle]) -> tuple[Reading, bool]:
+        """Reads the messages of bundles in one call; also returns whether only a part is read."""
         run = self.run
-        parts = [part for variable in variables for part in run.parts[variable]]
-        widths = [run.variables[name].channels for name in variables]
+        parts = [part for bundle in bundles for part in bundle.parts]
+        widths = {part.width for part in parts}
         most = max((most_events(self._records, width, MOST_CELLS) for width in widths), default=ALL)
-        reading = self.store.source.read(
-            self.context, run.tb_runs, [part.tag for part in parts], most
-        )
+        tags = list(dict.fromkeys(part.tag for part in parts))
+        reading = self.store.source.read(self.context, run.tb_runs, tags, most)
         listed = {
             part.tb_run
             for part in parts
@@ -441,19 +428,23 @@ class RunReader:
             raise RunDeleted(run.name)
         return reading, most < ALL
 
-    def _budget(self, variable: str) -> CellBudget:
+    def _budget(self, bundle: Bundle) -> CellBudget:
         return CellBudget(
-            share_of(self.run.variables[variable].channels, self.run.channels),
+            share_of(bundle.all_channels, self.run.channels),
             lambda: self.kept(("weighed",), self._weigh).is_whole,
         )
 
     def _weigh(self) -> Weighed:
         """Reads the records of all variables, without decoding them."""
-        left, run = CELLS.free, self.run
-        for names in grouped(run.variables, self._cells, CELLS_A_CALL):
-            tags = [part.tag for name in names for part in run.parts[name]]
+        left, run = float(CELLS.free), self.run
+        bundles = dict.fromkeys(run.bundles.values())
+        for some in grouped(bundles, self._cells, CELLS_A_CALL):
+            parts = [part for bundle in some for part in bundle.parts]
+            tags = list(dict.fromkeys(part.tag for part in parts))
             readings, _ = self.store.source.read(self.context, run.tb_runs, tags)
-            left += sum(map(surplus, readings.values()))
+            left += sum(
+                surplus(readings.get((part.tb_run, part.tag), ()), part.share) for part in parts
+            )
         return Weighed(left >= 0)
 
     @property
@@ -461,5 +452,6 @@ class RunReader:
         timed = sum(len(head.timeline.steps) for head in self.run.lineages)
         return max(timed or len(self.run.axis.steps), 1)
 
-    def _cells(self, variable: str) -> int:
-        return self._records * self.run.variables[variable].channels
+    def _cells(self, bundle: Bundle) -> int:
+        """Those of its series, of which it may be a part."""
+        return self._records * max((part.width for part in bundle.parts), default=0)

@@ -14,12 +14,12 @@ from dataclasses import replace
 from tb_pastnet.core.account import Account
 from tb_pastnet.errors import UnreadableRecord
 from tb_pastnet.format.description import LayerEntry, Series, VariableEntry, decode_series
+from tb_pastnet.reader.bundles import Bundle, SeriesPart
 from tb_pastnet.reader.notes import IN_PART
 from tb_pastnet.reader.runs import (
     NO_AXIS,
     SUMMARY,
     CatalogRun,
-    SeriesPart,
     TimeAxis,
     within_channels,
 )
@@ -63,7 +63,7 @@ def describe(tb_run: str, versions: Mapping[str, SeriesVersion]) -> CatalogRun |
         (),
         tuple(_layer(id_, tags, variables) for id_, tags in groups.items()),
         variables,
-        {tag: (SeriesPart(tb_run, tag, None),) for tag in variables},
+        {tag: _bundle(tb_run, variable) for tag, variable in variables.items()},
         NO_AXIS,
         Account(),
         +Counter({IN_PART: len(described) - len(variables)}),
@@ -79,7 +79,7 @@ def thinnest(run: CatalogRun) -> str:
 def date(run: CatalogRun, reading: Reading) -> CatalogRun:
     """Gives a run the time axis of its thinnest variable."""
     variable = run.variables[thinnest(run)]
-    series = make_series(run.parts[variable.id], reading[0], variable.channels, withheld=reading[1])
+    series = make_series(run.bundles[variable.id], reading[0], withheld=reading[1])
     axis = TimeAxis(
         series.steps, series.wall_times, series.learning_rates, series.learning_rates[None]
     )
@@ -96,6 +96,11 @@ def _series(versions: Mapping[str, SeriesVersion]) -> dict[str, Series]:
         except UnreadableRecord:
             continue
     return described
+
+
+def _bundle(tb_run: str, variable: VariableEntry) -> Bundle:
+    part = SeriesPart(tb_run, variable.id, None, variable.channels, columns=None)
+    return Bundle((variable.id,), (variable.channels,), (part,), variable.channels)
 
 
 def _variable(tag: str, series: Series) -> VariableEntry:

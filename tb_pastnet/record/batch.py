@@ -1,7 +1,8 @@
 """From single records to the messages that are stored: quantised, and packed in blocks.
 
-A block holds some consecutive records of one variable. Blocks of all variables and the timeline of
-the same records are written together, and with them changes of masks and violations.
+A block holds some consecutive records of one variable, or of several small ones. Blocks of all
+variables and the timeline of the same records are written at once, and with them changes of masks
+and violations.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from tb_pastnet.format import limits
 from tb_pastnet.format.block import Block, encode_blocks
 from tb_pastnet.format.follows import Follows, encode_follows
 from tb_pastnet.format.function_change import FunctionChange, encode_function_change
-from tb_pastnet.format.tags import TAG_FOLLOWS, TAG_FUNCTION, TAG_TIMELINE, channels_tag
+from tb_pastnet.format.tags import TAG_FOLLOWS, TAG_FUNCTION, TAG_TIMELINE
 from tb_pastnet.format.timeline import Timeline, encode_timeline
+from tb_pastnet.format.together import Together, stored_channels
 from tb_pastnet.record.changes import Changes
 from tb_pastnet.record.follow_measures import Followed
 from tb_pastnet.record.messages import Message
@@ -105,6 +107,32 @@ def spans_of(weights: Sequence[Weight]) -> list[Span]:
     ]
 
 
+class _Series(NamedTuple):
+    """What is stored under one tag: channels of the blocks of all series, side by side."""
+
+    tag: str
+    start: int
+    stop: int
+
+
+def _arranged(
+    spans: Sequence[Span], together: Together
+) -> tuple[list[_Series], npt.NDArray[np.intp] | None]:
+    """All series, and the place of each of their channels in a record; None: they are in order."""
+    stored = stored_channels([(span.variable, span.stop - span.start) for span in spans], together)
+    columns: dict[str, list[npt.NDArray[np.intp]]] = {}
+    for span, place in zip(spans, stored, strict=True):
+        columns.setdefault(place.tag, []).append(np.arange(span.start, span.stop))
+    widths = [sum(map(len, own)) for own in columns.values()]
+    stops = np.cumsum(widths).tolist()
+    series = [
+        _Series(tag, stop - width, stop)
+        for tag, width, stop in zip(columns, widths, stops, strict=True)
+    ]
+    order = np.concatenate([own for each in columns.values() for own in each])
+    return series, None if (np.diff(order) == 1).all() else order
+
+
 class Group(NamedTuple):
     """Messages that are stored together or not at all, and how many records they hold."""
 
@@ -128,11 +156,12 @@ class Batch:
         lineage: int,
         probe: Probing | None = None,
         sketched: Sequence[int] = (),
+        together: Together = (),
     ) -> None:
-        self._spans = tuple(spans)
+        self._series, self._order = _arranged(spans, together)
         self.lineage = lineage
         self._probe = probe
-        widest = max(span.stop - span.start for span in self._spans)
+        widest = max(own.stop - own.start for own in self._series)
         self._capacity = max(1, min(BLOCK_RECORDS, limits.MAX_CELLS // widest))
         self._pending: list[Record] = []
         # What moved in records that are dropped, and that no later one says yet.
@@ -267,11 +296,12 @@ class Batch:
         steps = np.array([r.step for r in records], np.int64)
         past_steps = np.array([r.past_step for r in records], np.int64)
         messages = []
-        for spans in _pieces(self._spans):
-            first, last = spans[0].start, spans[-1].stop
-            codes = np.stack([r.values[:, first:last] for r in records], axis=1)
+        for some in _pieces(self._series):
+            first, last = some[0].start, some[-1].stop
+            own = slice(first, last) if self._order is None else self._order[first:last]
+            codes = np.stack([r.values[:, own] for r in records], axis=1)
             block = Block(sequence, steps, past_steps, codes)
-            ranges = [(channels_tag(s.variable), s.start - first, s.stop - first) for s in spans]
+            ranges = [(each.tag, each.start - first, each.stop - first) for each in some]
             sealed = encode_blocks(block, ranges, lineage=self.lineage)
             for (tag, _, _), message in zip(ranges, sealed, strict=True):
                 messages.append(Message(tag, int(steps[-1]), message))
@@ -328,14 +358,14 @@ def _with_moved(record: Record, unkept: Codes) -> Record:
     return record._replace(values=values)
 
 
-def _pieces(spans: Sequence[Span]) -> Iterator[list[Span]]:
-    """Spans that are packed together: up to a number of channels, or a single larger one."""
-    piece: list[Span] = []
-    for span in spans:
-        if piece and span.stop - piece[0].start > _PIECE:
+def _pieces(series: Sequence[_Series]) -> Iterator[list[_Series]]:
+    """Series that are packed at once: up to a number of channels, or a single larger one."""
+    piece: list[_Series] = []
+    for own in series:
+        if piece and own.stop - piece[0].start > _PIECE:
             yield piece
             piece = []
-        piece.append(span)
+        piece.append(own)
     if piece:
         yield piece
 

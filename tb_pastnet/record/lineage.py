@@ -175,7 +175,7 @@ class Lineage:
         sketched = set(map(id, source.network.sketched))
         numbers = [n for n, each in enumerate(source.network.weights) if id(each) in sketched]
         spans = spans_of(source.network.weights)
-        batch = Batch(spans, run.lineage, probe=probe, sketched=numbers)
+        batch = Batch(spans, run.lineage, probe, numbers, template.together)
         totals = schedule.timer.totals
         parts = self._segments, batch, describe, totals, sink.deferred
         sink.begin(LineageWriter(*parts, tracker.accounts[-1]))
@@ -206,6 +206,7 @@ class Lineage:
             probe_every=schedule.probe_every,
             groups=group_names(self.groups),
             config=self._recorded.options.config or {},
+            together=network.together,
             expect=words_of(self._recorded.options.expect),
         )
 

@@ -27,6 +27,7 @@ from tb_pastnet.core.statistics import VALUE_ROWS, channel_statistics
 from tb_pastnet.errors import InvalidArgument
 from tb_pastnet.format import description
 from tb_pastnet.format.fitting import Room
+from tb_pastnet.format.together import Together, put_together
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -292,9 +293,19 @@ class Network(Generic[W_co]):
     @cached_property
     def sketched(self) -> tuple[W_co, ...]:
         """The main weights of layers, if they are large enough for a sketch."""
-        main = {layer.main for layer in self.layers}
         sizes = ((weight, weight.axis.channels * weight.axis.elements) for weight in self.weights)
+        main = self._main
         return tuple(weight for weight, size in sizes if weight.name in main and size >= FEWEST)
+
+    @cached_property
+    def together(self) -> Together:
+        """The numbers of weights whose records share a series."""
+        channels = [weight.axis.channels for weight in self.weights]
+        return put_together(channels, [weight.name in self._main for weight in self.weights])
+
+    @cached_property
+    def _main(self) -> frozenset[str]:
+        return frozenset(layer.main for layer in self.layers)
 
     def origin(self, looks: Mapping[str, Look] | None = None) -> str:
         """A name for all values: runs that start from the same ones share it.

@@ -172,6 +172,7 @@ def test_a_channel_costs_all_records_that_are_read_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tb_pastnet.reader.series.MOST_CELLS", 8 * 12)  # leaves out records
+    monkeypatch.setattr("tb_pastnet.reader.wide_series._SMALL", 0)
     files.write_run(tmp_path, "a", range(1, 41), layers={"conv1": 8})
     run = pastnet.read(tmp_path).runs["a"]
     shown = run.layers["conv1"].account.shown

@@ -113,6 +113,24 @@ def stalled(logdir: Path) -> None:
     LineageWriter(logdir, "empty", lineage=9).describe(0)
 
 
+def together(logdir: Path) -> None:
+    """Variables that share series, of which a restart has others, and a lost block."""
+    three = {"conv1": 5, "block/conv2": 6, "block/conv3": 3}
+    LineageWriter(logdir, "apart", layers=three).describe(0)
+    for run, lost in (("whole", False), ("lost", True)):
+        first = LineageWriter(logdir, run, lineage=11, layers=three, together=((0, 2, 4), (1, 5)))
+        first.describe(1)
+        first.records(range(1, 41))
+        other = {**three, "block/conv2": 4}
+        second = LineageWriter(logdir, run, 2, 12, layers=other, together=((0, 4), (1, 3, 5)))
+        second.first_step = 35
+        second.describe(35)
+        second.records(range(35, 60))
+        second.close(59)
+        if lost:
+            Damage(0, "flip", 0.5, 3).befall([first.path])
+
+
 LOGS: dict[str, Callable[[Path], object]] = {
     "sample": sample_log,
     "shown": shown,
@@ -122,6 +140,7 @@ LOGS: dict[str, Callable[[Path], object]] = {
     "damaged": lambda folder: damaged().write(folder),
     "stalled": stalled,
     "oracle": lambda folder: log_of(1, folder),
+    "together": together,
 }
 
 if __name__ == "__main__":

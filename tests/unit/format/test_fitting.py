@@ -38,6 +38,7 @@ def described(network, **more):
         "layers": network.layers,
         "variables": tuple(weight.text for weight in network.weights),
         "skipped": network.skipped,
+        "together": network.together,
     }
     description = Description(5, 1, "9c", 1, "previous", 1, 1.0, {}, **{**given, **more})
     message = encode_description(description, **PLACE)
@@ -91,7 +92,7 @@ def test_a_full_description_is_readable_and_nearly_full(name, in_layer, monkeypa
     more = re.fullmatch(r"… ([\d,]+) more", back.skipped[-1][0])
     listed = len(back.skipped) - 1 + int(more[1].replace(",", ""))
     assert listed == count - len(network.weights)
-    entries = [asdict(each) for each in (*back.layers, *back.variables)]
+    entries = [asdict(each) for each in (*back.layers, *back.variables)] + [back.together]
     assert len(json.dumps(entries, separators=(",", ":"))) > 0.8 * limits.MAX_JSON
 
 

@@ -19,10 +19,9 @@ def test_other_runs_are_not_ours(run):
     assert tags.parse_run(run) is None
 
 
-def test_tags():
-    assert tags.variable_of("timeline") is None
-    assert tags.variable_of("channels/") == ""
-    assert tags.variable_of(tags.channels_tag("a/b")) == "a/b"
+def test_tags_of_channels():
+    assert all(map(tags.is_channels, (tags.channels_tag("a/b"), tags.together_tag("a/b"))))
+    assert not any(map(tags.is_channels, ("timeline", "together", "kept/channels/w")))
 
 
 def test_tags_of_masks():

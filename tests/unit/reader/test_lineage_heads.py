@@ -7,7 +7,7 @@ import numpy as np
 from tb_pastnet.errors import DamagedRecord, ForeignRecord, UnknownVersion
 from tb_pastnet.format.description import Description, VariableEntry
 from tb_pastnet.format.overhead import Overhead, encode_overhead
-from tb_pastnet.format.tags import TAG_OVERHEAD, RunName, channels_tag
+from tb_pastnet.format.tags import TAG_OVERHEAD, RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, make_lineage, merge_timelines
@@ -53,7 +53,7 @@ def test_a_variable_has_the_rates_of_its_group() -> None:
     described = Description(7, 1, "o", 1, "1", 0, 0.0, variables=tuple(variables))
     line = part(0, 2, group_rates=np.array([[1.0, 2.0], [3.0, 4.0]]))
     head = LineageHead("a", RunName("a", 1, 7), {}, described, line)
-    rates = {name: head.rates_of(channels_tag(name)).tolist() for name in "abcd"}
+    rates = {name: head.rates_of(name).tolist() for name in "abcd"}
     common = [0.0, 0.1]
     assert rates == {"a": common, "b": [3.0, 4.0], "c": common, "d": common}
 

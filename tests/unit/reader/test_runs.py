@@ -117,7 +117,7 @@ def test_a_series_is_looked_for_where_it_is_and_where_it_should_be() -> None:
     first = lineage(1, range(5), {"x": 2})
     second = lineage(2, range(5, 9), stored=("x/kernel",))
     third = lineage(3, range(9, 12))
-    places = join_lineages("a", [first, second, third]).parts["x/kernel"]
+    places = join_lineages("a", [first, second, third]).bundles["x/kernel"].parts
     assert [place.tb_run for place in places] == ["r1", "r2"]
 
 

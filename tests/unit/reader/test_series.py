@@ -11,9 +11,9 @@ from tb_pastnet.format.block import Block, OpenBlock, encode_block, open_block
 from tb_pastnet.format.tags import RunName
 from tb_pastnet.format.timeline import Timeline
 from tb_pastnet.reader import notes
+from tb_pastnet.reader.bundles import Bundle, SeriesPart
 from tb_pastnet.reader.joined_blocks import restored
 from tb_pastnet.reader.lineage_heads import LineageHead
-from tb_pastnet.reader.runs import SeriesPart
 from tb_pastnet.reader.series import RecordSeries, make_series
 from tb_pastnet.reader.series_source import StoredMessage
 from tests.sealed import block as block_message
@@ -40,7 +40,12 @@ def place(
         dropped,
     )
     name = RunName("a", ordinal, 100 + ordinal)
-    return SeriesPart(f"r{ordinal}", TAG, LineageHead(f"r{ordinal}", name, {}, None, line))
+    head = LineageHead(f"r{ordinal}", name, {}, None, line)
+    return SeriesPart(f"r{ordinal}", TAG, head, 2, None)
+
+
+def alone(*parts: SeriesPart, channels: int = 2) -> Bundle:
+    return Bundle(("w",), (channels,), parts, channels)
 
 
 def message(
@@ -69,7 +74,7 @@ def check(series: RecordSeries) -> None:
 
 def test_one_lineage_is_read_whole() -> None:
     steps = np.arange(1, 11)
-    series = make_series([place(1, steps)], {("r1", TAG): messages(steps, 101)}, 2)
+    series = make_series(alone(place(1, steps)), {("r1", TAG): messages(steps, 101)})
     check(series)
     assert series.steps.tolist() == steps.tolist()
     assert series.past_steps.tolist() == (steps - 1).tolist()
@@ -81,8 +86,8 @@ def test_one_lineage_is_read_whole() -> None:
 def test_blocks_in_any_order_and_twice_make_the_same() -> None:
     steps = np.arange(1, 11)
     found = messages(steps, 101)
-    straight = make_series([place(1, steps)], {("r1", TAG): found}, 2)
-    mixed = make_series([place(1, steps)], {("r1", TAG): [*found[::-1], found[0]]}, 2)
+    straight = make_series(alone(place(1, steps)), {("r1", TAG): found})
+    mixed = make_series(alone(place(1, steps)), {("r1", TAG): [*found[::-1], found[0]]})
     check(mixed)
     assert mixed.steps.tolist() == straight.steps.tolist()
     assert mixed.account == straight.account
@@ -92,9 +97,8 @@ def test_blocks_in_any_order_and_twice_make_the_same() -> None:
 def test_a_restart_supersedes_what_it_writes_again() -> None:
     old, new = np.arange(100), np.arange(80, 150)
     series = make_series(
-        [place(1, old), place(2, new)],
+        alone(place(1, old), place(2, new)),
         {("r1", TAG): messages(old, 101, value=1), ("r2", TAG): messages(new, 102, value=2)},
-        2,
     )
     check(series)
     assert series.steps.tolist() == list(range(150))
@@ -106,7 +110,7 @@ def test_a_restart_supersedes_what_it_writes_again() -> None:
 def test_a_lost_block_of_the_restart_leaves_a_gap_and_not_the_old_records() -> None:
     old, new = np.arange(100), np.arange(80, 100)
     readings = {("r1", TAG): messages(old, 101), ("r2", TAG): messages(new, 102)[1:]}
-    series = make_series([place(1, old), place(2, new)], readings, 2)
+    series = make_series(alone(place(1, old), place(2, new)), readings)
     check(series)
     assert series.steps.tolist() == [*range(80), *range(84, 100)]
     assert (series.account.superseded, series.account.unreadable) == (20, 4)
@@ -122,7 +126,7 @@ def test_damaged_foreign_and_newer_messages_are_counted() -> None:
     found[0] = found[0]._replace(data=bytes(flipped))
     found[1] = found[1]._replace(data=bytes(newer))
     found += [StoredMessage(99, 0.0, b"not ours"), StoredMessage(100, 0.0, None)]
-    series = make_series([place(1, steps)], {("r1", TAG): found}, 2)
+    series = make_series(alone(place(1, steps)), {("r1", TAG): found})
     check(series)
     assert series.steps.tolist() == [9, 10, 11, 12]
     assert series.account.unreadable == 8
@@ -131,7 +135,7 @@ def test_damaged_foreign_and_newer_messages_are_counted() -> None:
 
 def test_a_message_of_another_lineage_is_not_taken() -> None:
     steps = np.arange(1, 5)
-    series = make_series([place(1, steps)], {("r1", TAG): messages(steps, 999)}, 2)
+    series = make_series(alone(place(1, steps)), {("r1", TAG): messages(steps, 999)})
     check(series)
     assert series.account.unreadable == 4
 
@@ -139,7 +143,7 @@ def test_a_message_of_another_lineage_is_not_taken() -> None:
 def test_thinned_and_dropped_are_taken_from_the_writer() -> None:
     steps = np.arange(0, 20, 2)
     here = place(1, steps, offered=20, thinned=7, dropped=3)
-    series = make_series([here], {("r1", TAG): messages(steps, 101)}, 2)
+    series = make_series(alone(here), {("r1", TAG): messages(steps, 101)})
     check(series)
     account = series.account
     assert (account.offered, account.shown, account.thinned, account.dropped) == (20, 10, 7, 3)
@@ -148,7 +152,7 @@ def test_thinned_and_dropped_are_taken_from_the_writer() -> None:
 
 def test_records_newer_than_the_timeline_are_offered_too() -> None:
     steps = np.arange(1, 9)
-    series = make_series([place(1, steps[:4])], {("r1", TAG): messages(steps, 101)}, 2)
+    series = make_series(alone(place(1, steps[:4])), {("r1", TAG): messages(steps, 101)})
     check(series)
     assert (series.account.offered, series.account.unreadable) == (8, 0)
     assert np.isnan(series.wall_times[4:]).all()
@@ -157,7 +161,7 @@ def test_records_newer_than_the_timeline_are_offered_too() -> None:
 def test_another_number_of_channels_is_an_older_network() -> None:
     old, new = np.arange(10), np.arange(10, 20)
     readings = {("r1", TAG): messages(old, 101, channels=3), ("r2", TAG): messages(new, 102)}
-    series = make_series([place(1, old), place(2, new)], readings, 2)
+    series = make_series(alone(place(1, old), place(2, new)), readings)
     check(series)
     assert series.steps.tolist() == new.tolist()
     assert series.account.superseded == 10
@@ -166,7 +170,7 @@ def test_another_number_of_channels_is_an_older_network() -> None:
 
 def test_a_series_that_was_withheld_is_unreadable() -> None:
     steps = np.arange(1, 5)
-    series = make_series([place(1, steps)], {}, 2, withheld=[("r1", TAG)])
+    series = make_series(alone(place(1, steps)), {}, withheld=[("r1", TAG)])
     check(series)
     assert series.account.unreadable == 4
     assert series.notes == {notes.WITHHELD: 1}
@@ -175,7 +179,7 @@ def test_a_series_that_was_withheld_is_unreadable() -> None:
 def test_what_was_only_sampled_counts_as_thinned() -> None:
     steps = np.arange(1, 13)
     found = messages(steps, 101)
-    series = make_series([place(1, steps)], {("r1", TAG): [found[0], found[2]]}, 2, sampled=True)
+    series = make_series(alone(place(1, steps)), {("r1", TAG): [found[0], found[2]]}, sampled=True)
     check(series)
     assert (series.account.thinned, series.account.unreadable) == (4, 0)
 
@@ -185,8 +189,8 @@ def own(steps: list[int]) -> list[StoredMessage]:
 
 
 def test_in_a_users_own_writer_a_step_back_replaces_what_followed() -> None:
-    here = SeriesPart("r", TAG, None)
-    series = make_series([here], {("r", TAG): own([1, 2, 3, 2, 3, 4])}, 2)
+    here = SeriesPart("r", TAG, None, 2, None)
+    series = make_series(alone(here), {("r", TAG): own([1, 2, 3, 2, 3, 4])})
     check(series)
     assert series.steps.tolist() == [1, 2, 3, 4]
     assert series.codes[0, :, 0].tolist() == [0, 3, 4, 5]
@@ -208,15 +212,16 @@ def test_the_account_always_adds_up(
         one if ok else one._replace(data=b"PAST") for one, ok in zip(found, readable, strict=True)
     ]
     series = make_series(
-        [place(1, old, offered=25, thinned=thinned), place(2, new, offered=25, dropped=dropped)],
+        alone(
+            place(1, old, offered=25, thinned=thinned), place(2, new, offered=25, dropped=dropped)
+        ),
         {("r1", TAG): kept[:5], ("r2", TAG): kept[5:]},
-        2,
     )
     check(series)
 
 
 def test_nothing_at_all_is_an_empty_series() -> None:
-    series = make_series([], {}, 3)
+    series = make_series(alone(channels=3), {})
     check(series)
     assert series.codes.shape == (len(STATISTICS), 0, 3)
 
@@ -224,7 +229,7 @@ def test_nothing_at_all_is_an_empty_series() -> None:
 def test_a_users_own_writer_that_restarts_inside_a_block_replaces_all_of_it() -> None:
     blocks = [[1, 2, 3], [4, 5, 6], [5, 7]]
     written = [message(np.array(steps), 0, 0, value=at) for at, steps in enumerate(blocks)]
-    series = make_series([SeriesPart("r", TAG, None)], {("r", TAG): written}, 2)
+    series = make_series(alone(SeriesPart("r", TAG, None, 2, None)), {("r", TAG): written})
     check(series)
     assert series.steps.tolist() == [1, 2, 3, 5, 7]
     assert series.codes[0, :, 0].tolist() == [0, 0, 0, 2, 2]
@@ -236,7 +241,7 @@ def test_the_account_of_a_restart_of_which_only_a_part_was_read() -> None:
     readings = {("r1", TAG): [first[0], first[2]], ("r2", TAG): second[1:]}
     places = [place(1, old, offered=14, dropped=1), place(2, new, offered=15, thinned=2)]
     for sampled in (True, False):
-        series = make_series(places, readings, 2, sampled=sampled)
+        series = make_series(alone(*places), readings, sampled=sampled)
         check(series)
         account = series.account
         # Of the first lineage 4 are superseded, and 4 + 1 that nobody read are of no known fate.
@@ -249,8 +254,8 @@ def test_the_account_of_a_restart_of_which_only_a_part_was_read() -> None:
 def test_what_is_left_out_for_memory_is_noted_and_counts_as_thinned(monkeypatch) -> None:
     monkeypatch.setattr("tb_pastnet.reader.series.MOST_CELLS", 2 * 6)
     steps = np.arange(1, 13)
-    for here, lineage in ((place(1, steps), 101), (SeriesPart("r1", TAG, None), 0)):
-        series = make_series([here], {("r1", TAG): messages(steps, lineage)}, 2)
+    for here, lineage in ((place(1, steps), 101), (SeriesPart("r1", TAG, None, 2, None), 0)):
+        series = make_series(alone(here), {("r1", TAG): messages(steps, lineage)})
         check(series)
         assert len(series.steps) == 6
         assert series.notes == {notes.SAMPLED: 6}
@@ -261,9 +266,8 @@ def test_of_many_lineages_that_dont_fit_into_memory_the_latest_are_read(monkeypa
     monkeypatch.setattr("tb_pastnet.reader.series.MOST_CELLS", 3 * 2)
     steps = [np.arange(4 * at, 4 * at + 4) for at in range(5)]
     series = make_series(
-        [place(at + 1, own) for at, own in enumerate(steps)],
+        alone(*(place(at + 1, own) for at, own in enumerate(steps))),
         {(f"r{at + 1}", TAG): messages(own, 101 + at) for at, own in enumerate(steps)},
-        2,
     )
     check(series)
     assert series.writers.tolist() == [2, 3, 4]
@@ -275,7 +279,7 @@ def test_statistics_of_a_later_version_are_noted_and_the_others_are_read() -> No
     steps = np.arange(1, 4)
     cells = np.arange(6, dtype=np.int16).reshape(3, 2)
     data = block_message({"norm": cells, "skewness": cells}, tag=TAG, step=3, lineage=101, near={})
-    series = make_series([place(1, steps)], {("r1", TAG): [StoredMessage(3, 0.0, data)]}, 2)
+    series = make_series(alone(place(1, steps)), {("r1", TAG): [StoredMessage(3, 0.0, data)]})
     check(series)
     assert series.account.shown == 3
     assert series.codes[0].tolist() == cells.tolist()

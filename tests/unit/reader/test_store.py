@@ -182,7 +182,7 @@ def test_blocks_of_a_lineage_that_isnt_described_are_not_looked_for(
     data = encode_block(block, tag=tag, lineage=writer.lineage)
     provider.add(writer.tb_run, tag, 1, data)
     run = Store(provider, fresh_for=0).catalog(CALLER).runs["a"]
-    assert "stranger" not in run.parts
+    assert "stranger" not in run.bundles
 
 
 def test_records_of_a_log_without_audit_are_read_once_for_figures_findings_and_violations(

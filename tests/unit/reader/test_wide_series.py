@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -96,9 +96,8 @@ def test_states_are_those_of_each_variable(reader: RunReader, is_audited: bool) 
         states = make_wide_states(wide, variables, commanded)
         for number, name in enumerate(wide.variables):
             own = slice(*wide.edges[number : number + 2])
-            single = WideSeries(
-                (name,), wide.edges[number : number + 2] - own.start, wide.of(number)
-            )
+            edges = wide.edges[number : number + 2] - own.start
+            single = replace(wide, variables=(name,), edges=edges, records=wide.of(number))
             alone = make_wide_states(single, [variables[number]], [commanded[number]])
             np.testing.assert_array_equal(states.before_quiet[:, own], alone.before_quiet)
             np.testing.assert_array_equal(states.delta[:, own], alone.delta)
