@@ -26,7 +26,7 @@ MAX_GROUPS = 1 << 12
 MAX_CELLS = 1 << 24
 """Channels times records of one block: 288 MiB once all its statistics are decoded."""
 
-MAX_TOGETHER = 1 << 12
+MAX_TOGETHER = 1 << 10
 """Channels of several variables in one block; the writer puts at most 256."""
 
 MAX_HEADS = 1 << 12

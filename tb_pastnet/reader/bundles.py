@@ -15,8 +15,10 @@ from tb_pastnet.format.description import VariableEntry
 from tb_pastnet.format.tags import channels_tag
 from tb_pastnet.format.together import StoredChannels
 from tb_pastnet.reader.arrays import Integers
-from tb_pastnet.reader.joined_blocks import MOST_CELLS, MOST_RECORDS
 from tb_pastnet.reader.lineage_heads import LineageHead
+
+AT_ONCE = 1 << 20
+"""Records times channels up to which several variables are one bundle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,7 @@ class Bundle:
     widths: tuple[int, ...]  # the channels of each
     parts: tuple[SeriesPart, ...]  # by lineage
     all_channels: int  # those of the bundle that it is or is a part of
+    is_shared: bool = False  # whether that bundle has several variables
 
     @cached_property
     def channels(self) -> int:
@@ -59,7 +62,7 @@ class Bundle:
             for part in self.parts
         )
         picked = tuple(self.names[n] for n in chosen), tuple(self.widths[n] for n in chosen)
-        return Bundle(*picked, parts, self.all_channels)
+        return Bundle(*picked, parts, self.all_channels, self.is_shared)
 
 
 def bundles_of(
@@ -70,7 +73,7 @@ def bundles_of(
     A series that is lost is among its parts: its records count as missing.
     """
     records = sum(len(head.timeline.steps) for head in lineages)
-    most = MOST_CELLS // min(max(records, 1), MOST_RECORDS)
+    most = AT_ONCE // max(records, 1)
     alike: dict[Hashable, _Own] = {}
     for variable in variables.values():
         stored = list(_stored_by(variable, lineages))
@@ -149,4 +152,4 @@ def _bundle(own: _Own) -> Bundle:
             SeriesPart(head.tb_run, place.tag, head, place.width, columns, share, stored[0].fits)
         )
     names = tuple(variable.id for variable in variables)
-    return Bundle(names, widths, tuple(parts), starts[-1])
+    return Bundle(names, widths, tuple(parts), starts[-1], len(names) > 1)

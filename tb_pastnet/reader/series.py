@@ -18,7 +18,7 @@ from tb_pastnet.format.block import Block, Heads, OpenBlock, open_block
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of, values_at
-from tb_pastnet.reader.bundles import Bundle, SeriesPart
+from tb_pastnet.reader.bundles import AT_ONCE, Bundle, SeriesPart
 from tb_pastnet.reader.cells import CellBudget
 from tb_pastnet.reader.joined_blocks import MOST_CELLS, choose, concatenate, join_open_blocks
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
@@ -27,6 +27,9 @@ from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 
 WIDE = 256
 """Channels from which on a few blocks at once, in threads, take less time than one by one."""
+
+SEVERAL_CELLS = 5 * AT_ONCE // 4
+"""Records times channels in memory of variables that share series: no true timeline has more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +128,11 @@ def open_parts(
         (part, budget.within(readings.get((part.tb_run, part.tag), ()), part.share))
         for part in bundle.parts
     ]
-    rooms = _rooms([math.ceil(own.cells * part.share) for part, own in within], bundle.all_channels)
+    rooms = _rooms(
+        [math.ceil(own.cells * part.share) for part, own in within],
+        bundle.all_channels,
+        SEVERAL_CELLS if bundle.is_shared else MOST_CELLS,
+    )
     # Also where only some of its variables are asked for, the records are the same.
     own_share = bundle.channels / max(bundle.all_channels, 1)
     opened = []
@@ -147,17 +154,17 @@ def open_parts(
     return opened
 
 
-def _rooms(cells: Sequence[int], channels: int) -> list[int]:
-    """How many cells of each lineage may be in memory: `MOST_CELLS` of all together.
+def _rooms(cells: Sequence[int], channels: int, room: int) -> list[int]:
+    """How many cells of each lineage may be in memory, where all together have some room.
 
     At least those of one record, of as many of the latest lineages as there is room for.
     """
-    most = min(MOST_CELLS / max(sum(cells), 1), 1)
+    most = min(room / max(sum(cells), 1), 1)
     least = max(channels, 1)
     recorded = [number for number, own in enumerate(cells) if own]
-    left_out = {*recorded[: -max(MOST_CELLS // least, 1)]}
+    left_out = {*recorded[: -max(room // least, 1)]}
     return [
-        0 if number in left_out else max(int(most * own) if most < 1 else MOST_CELLS, least)
+        0 if number in left_out else max(int(most * own) if most < 1 else room, least)
         for number, own in enumerate(cells)
     ]
 

@@ -453,5 +453,4 @@ class RunReader:
         return max(timed or len(self.run.axis.steps), 1)
 
     def _cells(self, bundle: Bundle) -> int:
-        """Those of its series, of which it may be a part."""
-        return self._records * max((part.width for part in bundle.parts), default=0)
+        return self._records * bundle.all_channels

@@ -26,6 +26,7 @@ from tb_pastnet.format.events import read_events
 from tb_pastnet.format.frames import Rest, frame
 from tb_pastnet.format.function_change import MEASURES
 from tb_pastnet.format.layout import ROWS
+from tb_pastnet.format.together import stored_channels
 from tests.sealed import EIGHT, sealed
 
 PLACE: dict[str, Any] = {"tag": "t", "step": 1000, "lineage": 1}
@@ -174,6 +175,9 @@ def _timeline(line: Any) -> None:
 def _description(found: Any) -> None:
     assert all(0 <= one.channels <= limits.MAX_CHANNELS for one in found.variables)
     assert np.isfinite(found.created)
+    sizes = [(one.id, one.channels) for one in found.variables]
+    for (_, channels), place in zip(sizes, stored_channels(sizes, found.together), strict=True):
+        assert 0 <= place.first <= place.width - channels
 
 
 def _mask_log(changes: Any) -> None:
@@ -250,7 +254,7 @@ PROOFS: dict[Kind, Callable[[Any], None]] = {
 
 
 def _names(text: str) -> None:
-    tags.variable_of(text)
+    tags.is_channels(text)
     tags.mask_of(text)
     codec_of(text)
     found = tags.parse_run(text)

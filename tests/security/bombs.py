@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib import import_module
@@ -36,6 +36,7 @@ from tb_pastnet.format.tags import (
     TAG_VIOLATIONS,
     channels_tag,
     mask_tag,
+    together_tag,
 )
 from tests import event_files as files
 
@@ -92,12 +93,18 @@ DESCRIBED = asdict(Description(5, 1, "9c1e", 1, "previous", 1, 1.7e9, {}))
 DESCRIBED |= {"layers": LAYERS, "variables": VARIABLES, "audited": True}
 
 
-def many(count: int, **changes: Any) -> Payload:
+def many(count: int, together: Sequence[Sequence[int]] = (), **changes: Any) -> Payload:
     """A description of many layers of one variable."""
     layers = [{**LAYERS[0], "id": f"l{n}", "variables": [f"l{n}/k"]} for n in range(count)]
     variables = [{**VARIABLES[0], "id": f"l{n}/k", "layer": f"l{n}", **changes}
                  for n in range(count)]  # fmt: skip
-    return description(layers=layers, variables=variables)
+    return description(layers=layers, variables=variables, together=together)
+
+
+def shared(number: int) -> bytes:
+    """Layers of 2,048 channels, half of which share a series: in each lineage other ones."""
+    own = [[n for n in range(512) if n >> number % 9 & 1 == bit] for bit in (0, 1)]
+    return many(512, together=own)(number)
 
 
 def one(**changes: Any) -> Payload:
@@ -169,6 +176,8 @@ def messages() -> dict[str, list[Message]]:
                   channels(block(cells >> 12, 4096, CONSTANT))],
         "cells deflated": [*describe(one(channels=4096, shape=[4096])),
                            channels(block(cells >> 12, 4096, deflated(2 * cells)))],
+        "together": [*describe(shared),
+                     (together_tag("l0/k"), Kind.CHANNELS, block(limits.MAX_RECORDS, 1024, CONSTANT))],
         "records": [channels(block(limits.MAX_RECORDS, 4, CONSTANT))],
         "described channels": describe(many(300, channels=width, shape=[width])),
         "described layers": describe(many(25_000)),
@@ -224,6 +233,8 @@ def names() -> list[tuple[str, int, bool]]:
         for repeats in REPEATS
         if name not in FULL or repeats < max(REPEATS)
     ]
+    # So many variables of a thousand lineages cost as much wherever their records are.
+    kinds.append(("together", 10, True))
     again = ("described layers", "described channels", "channels", "violations", "JSON")
     return kinds + [(name, repeats, True) for name in again for repeats in REPEATS[1:]]
 
@@ -360,8 +371,8 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
     import_all()
     raised, over, times = [], {}, {}
     html_file.MOST_OF_DETAIL = 1 << 20  # of channels, more are the same requests again
-    # The cache isn't what is measured: it has a limit of its own.
-    store.Store.__init__.__defaults__ = (1 << 24, *store.Store.__init__.__defaults__[1:])  # type: ignore[index]
+    # The cache isn't what is measured: it has a limit of its own. One bundle of variables has room.
+    store.Store.__init__.__defaults__ = (5 << 23, *store.Store.__init__.__defaults__[1:])  # type: ignore[index]
     with tempfile.TemporaryDirectory() as folder, counted_cells() as cells:
         logdir = Path(folder)
         write(logdir, name, repeats, lineages)
