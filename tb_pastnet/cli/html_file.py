@@ -40,6 +40,8 @@ MOST_OF_DETAIL = 4 << 20
 """Bytes for overlaps of masks, and for single channels; beyond them, only pictures are included."""
 _CELLS_A_BYTE = 128
 """Channel-records that are read for a channel take as much room as one byte."""
+_LAYER_CELLS = 2048
+"""To count the masks of a layer takes as long as to read so many."""
 OVERLAP_STEPS = 24
 """Steps at which overlaps of masks are counted, the last one among them."""
 
@@ -223,20 +225,24 @@ def _channels(runs: Sequence[_Asked], threshold: float) -> Iterator[tuple[str, i
 
 def _overlaps(runs: Sequence[_Asked]) -> Iterator[tuple[str, int]]:
     """Those of all runs, then of each pair by layer; at the last step first. As `_channels`."""
-    names = [run.run for run in runs][:MOST_RUNS]
+    chosen = runs[:MOST_RUNS]
+    names = [run.run for run in chosen]
     if len(names) < FEWEST_RUNS:
         return
+    cells = {run.run: _LAYER_CELLS * len(run.mains) for run in chosen}
+    all_cells = sum(cells.values())
     steps = sorted({step for run in runs for step in run.steps}, reverse=True)
     kinds = [{"unit": unit, "mask": mask} for unit in UNITS for mask in MASKS]
-    pairs = [
-        {"run": first, "other": second} for first in names for second in names if first != second
-    ]
+    pairs = [(first, second) for first in names for second in names if first != second]
     steps = steps[:: max(len(steps) // OVERLAP_STEPS, 1)]
     for step in steps:
-        yield from ((_ask("overlap", {"run": names, "step": step, **kind}), 0) for kind in kinds)
+        for kind in kinds:
+            yield _ask("overlap", {"run": names, "step": step, **kind}), all_cells
     for when in ({"cols": 256}, *({"at": step} for step in steps)):
         for kind in kinds:
-            yield from ((_ask("overlap_layers", {**pair, **kind, **when}), 0) for pair in pairs)
+            for first, second in pairs:
+                pair = {"run": first, "other": second, **kind, **when}
+                yield _ask("overlap_layers", pair), cells[first] + cells[second]
 
 
 def _answer(store: Store, ask: str) -> bytes:

@@ -179,3 +179,20 @@ def test_a_channel_costs_all_records_that_are_read_for_it(
     assert shown < 40
     ((_, _, channels, cells),) = html_file._asked(run, 1e-4).mains
     assert (channels, cells) == (8, 8 * 40)
+
+
+@pytest.mark.parametrize(("layers", "least", "most"), [(10, 296, 296), (25_000, 1, 8)])
+def test_masks_of_many_layers_are_counted_a_few_times_only(
+    layers: int, least: int, most: int
+) -> None:
+    """To count those of 25,000 layers takes many seconds, and the answers are small."""
+    mains = [("l", "l/kernel", 4, 96)] * layers
+    runs = [html_file._Asked(name, list(range(1, 25)), mains, []) for name in ("a", "b")]
+    kept: list[str] = []
+
+    def keep(ask: str) -> int:
+        kept.append(ask)
+        return len(ask)
+
+    html_file._keep_some(html_file._overlaps(runs), keep)
+    assert least <= len(kept) <= most
