@@ -17,7 +17,7 @@ from tb_pastnet.format.together import StoredChannels
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.lineage_heads import LineageHead
 
-AT_ONCE = 1 << 20
+BUNDLE_CELLS = 1 << 20
 """Records times channels up to which several variables are one bundle."""
 
 
@@ -73,7 +73,7 @@ def bundles_of(
     A series that is lost is among its parts: its records count as missing.
     """
     records = sum(len(head.timeline.steps) for head in lineages)
-    most = AT_ONCE // max(records, 1)
+    most = BUNDLE_CELLS // max(records, 1)
     alike: dict[Hashable, _Own] = {}
     for variable in variables.values():
         stored = list(_stored_by(variable, lineages))

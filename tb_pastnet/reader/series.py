@@ -18,7 +18,7 @@ from tb_pastnet.format.block import Block, Heads, OpenBlock, open_block
 from tb_pastnet.format.layout import ROWS, Rows
 from tb_pastnet.reader import notes
 from tb_pastnet.reader.arrays import NO_FLOATS, Flags, Floats, Integers, rows_of, values_at
-from tb_pastnet.reader.bundles import AT_ONCE, Bundle, SeriesPart
+from tb_pastnet.reader.bundles import BUNDLE_CELLS, Bundle, SeriesPart
 from tb_pastnet.reader.cells import CellBudget
 from tb_pastnet.reader.joined_blocks import MOST_CELLS, choose, concatenate, join_open_blocks
 from tb_pastnet.reader.lineage_heads import LineageHead, decode_all, once
@@ -28,7 +28,7 @@ from tb_pastnet.reader.series_source import SeriesName, StoredMessage
 WIDE = 256
 """Channels from which on a few blocks at once, in threads, take less time than one by one."""
 
-SEVERAL_CELLS = 5 * AT_ONCE // 4
+SEVERAL_CELLS = 5 * BUNDLE_CELLS // 4
 """Records times channels in memory of variables that share series: no true timeline has more."""
 
 
@@ -105,10 +105,10 @@ def make_series(
     aren't among `rows` may come back as NaN.
     """
     opened = open_parts(bundle, readings, budget or CellBudget(), withheld, rows)
-    return join_alone(bundle, opened, sampled)
+    return join_bundle(bundle, opened, sampled)
 
 
-def join_alone(bundle: Bundle, opened: Sequence[OpenedPart], sampled: bool) -> RecordSeries:
+def join_bundle(bundle: Bundle, opened: Sequence[OpenedPart], sampled: bool) -> RecordSeries:
     """Joins the opened parts of a bundle."""
     channels = bundle.channels
     joined = [join_open_blocks(own.blocks, channels, own.most_cells, own.largest) for own in opened]

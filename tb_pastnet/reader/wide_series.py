@@ -24,7 +24,7 @@ from tb_pastnet.reader.notes import Notes
 from tb_pastnet.reader.series import (
     OpenedPart,
     RecordSeries,
-    join_alone,
+    join_bundle,
     join_parts,
     open_parts,
     rates_of,
@@ -86,7 +86,7 @@ def make_wide_series(
     for bundle, budget in bundles:
         opened = open_parts(bundle, readings, budget, withheld, rows, heads)
         if not _is_small(opened, bundle.channels):
-            records = join_alone(bundle, opened, sampled)
+            records = join_bundle(bundle, opened, sampled)
             yield _wide([bundle], opened, records)
             continue
         blocks = [list(own.blocks) for own in opened]
