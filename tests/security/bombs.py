@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import resource
@@ -39,6 +38,7 @@ from tb_pastnet.format.tags import (
     together_tag,
 )
 from tests import event_files as files
+from tests.interpreter import Interpreter
 
 MOST_BYTES = 5_000_000
 REPEATS = (1, 10, 1_000)
@@ -307,10 +307,11 @@ def counted_cells() -> Iterator[list[int]]:
         series.open_block = opened  # type: ignore[attr-defined]
 
 
-def actions(logdir: Path) -> Iterator[tuple[str, Callable[[], object]]]:
-    """All that reads a log, by name."""
-    import tb_pastnet as pastnet
-    from tb_pastnet.cli.main import main
+Action = tuple[str, Callable[[], object]]
+
+
+def tab(logdir: Path) -> Iterator[Action]:
+    """All that the page asks for."""
     from tests.tensorboards import board
 
     def asked(route: str, query: dict[str, Any]) -> None:
@@ -320,6 +321,12 @@ def actions(logdir: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     with board(logdir, "slow") as here:
         for route, query in ROUTES:
             yield f"{route} {query}", lambda route=route, query=query: asked(route, query)
+
+
+def notebook(logdir: Path) -> Iterator[Action]:
+    """All that a program reads."""
+    import tb_pastnet as pastnet
+
     log = pastnet.read(logdir)
     run = log.runs["bad"] if "bad" in list(log.runs) else log.runs["good"]
     for name in ("_repr_html_", "overview", "findings", "plot"):
@@ -330,17 +337,27 @@ def actions(logdir: Path) -> Iterator[tuple[str, Callable[[], object]]]:
         for name in ("_repr_html_", "plot"):
             yield f"Layer.{name}", getattr(layer, name)
     yield "Log.overlap", lambda: log.overlap("bad", "good")
-    forms = ["csv", "html", *(["parquet"] if find_spec("pyarrow") else [])]
-    with tempfile.TemporaryDirectory() as folder:
-        for words in (["report", str(logdir)], ["report", str(logdir), "--json"],
-                      ["check", str(logdir)], ["verify", str(logdir), "--frozen", "*"],
-                      *(["export", str(logdir), f"{folder}/{form}", "--format", form]
-                        for form in forms)):  # fmt: skip
-            gc.collect()  # each command has a process of its own, for which cycles of others are gone
-            yield (
-                " ".join(words[:1] + words[2:]),
-                lambda words=words: main(words, io.StringIO(), io.StringIO()),
-            )
+
+
+def command(words: str) -> Callable[[Path], Iterator[Action]]:
+    """One of the command line, its log first."""
+    name, *options = words.split()
+
+    def action(logdir: Path) -> Iterator[Action]:
+        from tb_pastnet.cli.main import main
+
+        with tempfile.TemporaryDirectory() as folder:
+            into = [f"{folder}/of-the-log"] if name == "export" else []
+            yield words, lambda: main([name, str(logdir), *into, *options], *SILENT)
+
+    return action
+
+
+SILENT = io.StringIO(), io.StringIO()
+COMMANDS = ["report", "report --json", "check", "verify --frozen *", "export --format csv",
+            "export --format html", *["export --format parquet"] * bool(find_spec("pyarrow"))]  # fmt: skip
+READERS = {"tab": tab, "notebook": notebook} | {words: command(words) for words in COMMANDS}
+"""All that reads a log; each is a process of its own, as it is for users."""
 
 
 def import_all() -> None:
@@ -361,23 +378,48 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
 
     Returns:
         `raised` is what isn't an error of ours, `over` the actions that decoded more
-        channel-records than the table allows, `rss` the process's largest memory in MiB, and `cpu`
-        its seconds, which no test looks at.
+        channel-records than the table allows, `rss` the largest memory of a process in MiB, and
+        `cpu` their seconds, which no test looks at.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        bomb = [name, repeats, lineages]
+        _in_a_process("bombs.write(pathlib.Path(logdir), *bomb)", logdir=folder, bomb=bomb)
+        reads = "print(json.dumps(bombs.read(logdir, reader)))"
+        said = [_in_a_process(reads, logdir=folder, reader=reader) for reader in READERS]
+    costs = [json.loads(cost) for cost in said]
+    return {
+        "raised": [error for cost in costs for error in cost["raised"]],
+        "over": {action: times for cost in costs for action, times in cost["over"].items()},
+        "rss": max(cost["rss"] for cost in costs),
+        "slowest": max((cost["slowest"] for cost in costs), key=lambda slowest: slowest[1]),
+        "cpu": sum(cost["cpu"] for cost in costs),
+    }
+
+
+def _in_a_process(program: str, **given: Any) -> str:
+    """What a program prints in a process of its own."""
+    process = Interpreter(imports="from tests.security import bombs; bombs.import_all()")
+    try:
+        return process.run(
+            f"import json, pathlib; from tests.security import bombs; {program}", **given
+        )
+    finally:
+        process.close()
+
+
+def read(logdir: str, reader: str) -> dict[str, Any]:
+    """What one way of reading takes, in a process of its own."""
     from tb_pastnet.cli import html_file
     from tb_pastnet.errors import PastNetError
     from tb_pastnet.reader import store
 
-    import_all()
     raised, over, times = [], {}, {}
     html_file.MOST_OF_DETAIL = 1 << 20  # of channels, more are the same requests again
     # The cache isn't what is measured: it has a limit of its own. One bundle of variables has room.
     store.Store.__init__.__defaults__ = (5 << 23, *store.Store.__init__.__defaults__[1:])  # type: ignore[index]
-    with tempfile.TemporaryDirectory() as folder, counted_cells() as cells:
-        logdir = Path(folder)
-        write(logdir, name, repeats, lineages)
-        stored = sum(path.stat().st_size for path in logdir.rglob("*") if path.is_file())
-        for action, call in actions(logdir):
+    stored = sum(path.stat().st_size for path in Path(logdir).rglob("*") if path.is_file())
+    with counted_cells() as cells:
+        for action, call in READERS[reader](Path(logdir)):
             cells[0], begin = 0, time.process_time()
             try:
                 call()
@@ -395,9 +437,8 @@ def set_off(name: str, repeats: int, lineages: bool) -> dict[str, Any]:
             times[action] = time.process_time() - begin
     slowest = max(times, key=times.__getitem__)
     return {
-        "bytes": stored, "raised": raised, "over": over,
-        "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
-        "slowest": [slowest, times[slowest]], "cpu": sum(times.values()),
+        "raised": raised, "over": over, "slowest": [slowest, times[slowest]],
+        "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, "cpu": sum(times.values()),
     }  # fmt: skip
 
 
