@@ -69,11 +69,10 @@ def export_html(options: argparse.Namespace, out: TextIO, error: TextIO) -> int:
         )
     try:
         answers, problems = _answers(log, chosen, options)
-        page = _page(answers)
     except Failure as failure:
         raise InvalidArgument(failure.message) from failure
-    _write(target, page)
-    said = f"{counted(len(chosen), 'run')}, {size_of(len(page))}; open it in a browser"
+    size = _write(target, _page(answers))
+    said = f"{counted(len(chosen), 'run')}, {size_of(size)}; open it in a browser"
     out.write(f"{printable(target)}: {said}\n")
     return write_problems(problems, error)
 
@@ -160,13 +159,13 @@ def _runs_in(ask: str) -> list[str]:
     return [value for name, value in parse_qsl(ask.partition("?")[2]) if name == "run"]
 
 
-def _write(target: str, page: str) -> None:
-    """Writes a new file, complete or not at all; raises UnwritableLog."""
+def _write(target: str, parts: Iterable[str]) -> int:
+    """Writes a new file, complete or not at all, and returns its size; raises UnwritableLog."""
     try:
         file = Path(target).open("x", encoding="utf-8", newline="\n")  # noqa: SIM115 - below
         try:
             with file:
-                file.write(page)
+                return sum(map(file.write, parts))
         except BaseException:
             Path(target).unlink()
             raise
@@ -257,8 +256,8 @@ def _packed(body: bytes) -> str:
     return base64.b64encode(gzip.compress(body, 6, mtime=0)).decode("ascii")
 
 
-def _page(answers: Mapping[str, str]) -> str:
-    """The file: names and texts of a log are only in it escaped or in base64."""
+def _page(answers: Mapping[str, str]) -> Iterator[str]:
+    """The file, by parts: names and texts of a log are only in it escaped or in base64."""
     imports = {}
     for file in sorted(STATIC.glob("*.js")):
         # Data modules have no address to resolve others from.
@@ -267,14 +266,14 @@ def _page(answers: Mapping[str, str]) -> str:
             source = source.replace(f'"./{module.name}"', f'"pastnet/{module.name}"')
         code = base64.b64encode(source.encode()).decode("ascii")
         imports[f"pastnet/{file.name}"] = f"data:text/javascript;base64,{code}"
-    encoded = {base64.b64encode(key.encode()).decode(): body for key, body in answers.items()}
-    return "\n".join(
-        [
-            '<!doctype html><html lang="en"><meta charset="utf-8"><title>PastNet</title>',
-            f"<!--\n{(STATIC / 'notices.txt').read_text('utf-8')}-->",
-            f'<script type="importmap">{json.dumps({"imports": imports})}</script>',
-            f"<script>const ANSWERS = {json.dumps(encoded)};\n{_SHIM.read_text('utf-8')}</script>",
-            '<script type="module">import { render } from "pastnet/index.js"; render();</script>',
-            "</html>\n",
-        ]
-    )
+    yield '<!doctype html><html lang="en"><meta charset="utf-8"><title>PastNet</title>\n'
+    yield f"<!--\n{(STATIC / 'notices.txt').read_text('utf-8')}-->\n"
+    yield f'<script type="importmap">{json.dumps({"imports": imports})}</script>\n'
+    yield "<script>const ANSWERS = {"
+    comma = ""
+    for ask, body in answers.items():  # base64 has no character to escape
+        yield f'{comma}"{base64.b64encode(ask.encode()).decode()}": "{body}"'
+        comma = ", "
+    yield f"}};\n{_SHIM.read_text('utf-8')}</script>\n"
+    yield '<script type="module">import { render } from "pastnet/index.js"; render();</script>\n'
+    yield "</html>\n"

@@ -97,9 +97,12 @@ def _contradictions(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding
             )
         )
         steps = [outcome.first_step for _, outcome in group if outcome.first_step is not None]
-        text = f"Expected {group[0][1].text}"
-        text += f", and {len(group) - 1:,} more" if len(group) > 1 else ""
-        text = f"{named(names, 'run')}: {text}" if several else text
+        (run, first), *rest = group
+        text = f"{run.name}: Expected {first.text}" if several else f"Expected {first.text}"
+        if rest:
+            others = named(tuple(dict.fromkeys(run.name for run, _ in rest)), "run")
+            text += f". {counted(len(rest), 'more expectation')} failed"
+            text += f", in {others}" if several else ""
         only = layers[0] if len(layers) == 1 else None
         yield Finding(
             "contradictions", kind, names, layers, None, min(steps, default=None),

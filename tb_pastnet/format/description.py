@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -136,7 +136,8 @@ def decode_series(content: bytes) -> Series:
 
 def _description(data: Mapping[str, Any]) -> Description:
     """The description in an untrusted object; raises ValueError and others if it isn't one."""
-    variables = tuple(_variable(entry) for entry in data["variables"])
+    shared = _sharing()
+    variables = tuple(_variable(entry, shared) for entry in data["variables"])
     return Description(
         lineage=natural(data["lineage"]),
         ordinal=natural(data["ordinal"]),
@@ -146,7 +147,7 @@ def _description(data: Mapping[str, Any]) -> Description:
         first_step=natural(data["first_step"]),
         created=_seconds(data["created"]),
         versions={text(k): text(v) for k, v in data["versions"].items()},
-        layers=tuple(_layer(entry) for entry in data["layers"]),
+        layers=tuple(_layer(entry, shared) for entry in data["layers"]),
         variables=variables,
         skipped=tuple((text(name), text(why)) for name, why in data["skipped"]),
         audited=data.get("audited") is True,
@@ -170,13 +171,24 @@ def _together(series: Sequence[Sequence[Any]], variables: Sequence[VariableEntry
     return together
 
 
-def _layer(data: Mapping[str, Any]) -> LayerEntry:
-    names = {key: text(data[key]) for key in ("id", "group", "name", "type", "main")}
-    return LayerEntry(**names, variables=tuple(text(v) for v in data["variables"]))
+def _sharing() -> Callable[[Any], str]:
+    """As `text`; equal texts are one object, because layers and variables repeat most of theirs."""
+    known: dict[str, str] = {}
+
+    def shared(value: Any) -> str:
+        checked = text(value)
+        return known.setdefault(checked, checked)
+
+    return shared
 
 
-def _variable(data: Mapping[str, Any]) -> VariableEntry:
-    names = {key: text(data[key]) for key in ("id", "layer", "name", "role", "dtype", "axis")}
+def _layer(data: Mapping[str, Any], shared: Callable[[Any], str]) -> LayerEntry:
+    names = {key: shared(data[key]) for key in ("id", "group", "name", "type", "main")}
+    return LayerEntry(**names, variables=tuple(map(shared, data["variables"])))
+
+
+def _variable(data: Mapping[str, Any], shared: Callable[[Any], str]) -> VariableEntry:
+    names = {key: shared(data[key]) for key in ("id", "layer", "name", "role", "dtype", "axis")}
     return VariableEntry(
         **names,
         shape=shape(data["shape"]),
@@ -185,7 +197,7 @@ def _variable(data: Mapping[str, Any]) -> VariableEntry:
         elements=natural(data["elements"], limits.MAX_WEIGHTS),
         group=None if data.get("group") is None else natural(data["group"]),
         follows=data.get("follows") is True,
-        also=tuple(text(name) for name in data.get("also", ())),
+        also=tuple(map(shared, data.get("also", ()))),
     )
 
 

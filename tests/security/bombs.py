@@ -414,7 +414,7 @@ def read(logdir: str, reader: str) -> dict[str, Any]:
     from tb_pastnet.reader import store
 
     raised, over, times = [], {}, {}
-    html_file.MOST_OF_DETAIL = 1 << 20  # of channels, more are the same requests again
+    html_file.MOST_OF_DETAIL = 1 << 18  # more are the same requests again
     # The cache isn't what is measured: it has a limit of its own. One bundle of variables has room.
     store.Store.__init__.__defaults__ = (5 << 23, *store.Store.__init__.__defaults__[1:])  # type: ignore[index]
     stored = sum(path.stat().st_size for path in Path(logdir).rglob("*") if path.is_file())

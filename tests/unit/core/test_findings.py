@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tb_pastnet.core import channel_states
 from tb_pastnet.core.account import Account
+from tb_pastnet.core.expected import FAILS, Expectation, Outcome
 from tb_pastnet.core.finding_kinds import (
     Finding,
     LayerFacts,
@@ -117,6 +118,22 @@ def test_of_several_runs_a_jump_is_said_of_the_one_that_made_it() -> None:
     assert text.endswith("jumped from 0.5 to 0.25 at step 20 in b, and 1 more time up to step 30")
     assert text.startswith("a and b: ")
     assert texts(runs[0]) == ["The learning rate jumped from 0.1 to 0.01 at step 30"]
+
+
+def test_of_several_runs_a_failed_expectation_is_said_of_its_own() -> None:
+    failed = [
+        Outcome(Expectation("frozen", name), FAILS, f"frozen {name}: held at {n} of 9 records")
+        for n, name in enumerate(("b", "a", "b"))
+    ]
+    one, two = (
+        run()._replace(contradicted=failed[:1]),
+        run(name="b")._replace(contradicted=failed[1:]),
+    )
+    assert texts(one) == ["Expected frozen b: held at 0 of 9 records"]
+    assert texts(two) == ["Expected frozen a: held at 1 of 9 records. 1 more expectation failed"]
+    assert texts(two, one) == [
+        "b: Expected frozen a: held at 1 of 9 records. 2 more expectations failed, in b and a"
+    ]
 
 
 def test_a_jump_of_the_rate_of_some_layers_names_them() -> None:
