@@ -100,9 +100,9 @@ def _contradictions(runs: Sequence[RunFacts], several: bool) -> Iterator[Finding
         (run, first), *rest = group
         text = f"{run.name}: Expected {first.text}" if several else f"Expected {first.text}"
         if rest:
-            others = named(tuple(dict.fromkeys(run.name for run, _ in rest)), "run")
+            failing = named(dict.fromkeys(run.name for run, _ in rest), "run")
             text += f". {counted(len(rest), 'more expectation')} failed"
-            text += f", in {others}" if several else ""
+            text += f", in {failing}" if several else ""
         only = layers[0] if len(layers) == 1 else None
         yield Finding(
             "contradictions", kind, names, layers, None, min(steps, default=None),

@@ -172,12 +172,12 @@ def _together(series: Sequence[Sequence[Any]], variables: Sequence[VariableEntry
 
 
 def _sharing() -> Callable[[Any], str]:
-    """As `text`; equal texts are one object, because layers and variables repeat most of theirs."""
-    known: dict[str, str] = {}
+    """As `text`; equal texts are one object, because layers and variables repeat most texts."""
+    texts: dict[str, str] = {}
 
     def shared(value: Any) -> str:
         checked = text(value)
-        return known.setdefault(checked, checked)
+        return texts.setdefault(checked, checked)
 
     return shared
 

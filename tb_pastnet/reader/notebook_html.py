@@ -10,6 +10,7 @@ import numpy as np
 from tb_pastnet.core.channel_states import NAMES, STATE, States
 from tb_pastnet.core.counted import counted
 from tb_pastnet.core.html_table import Markup, html_table
+from tb_pastnet.core.quantize import dequantize
 from tb_pastnet.reader.arrays import Integers
 from tb_pastnet.reader.colours import LIGHT
 from tb_pastnet.reader.runs import SINK
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tb_pastnet.reader.log import Run
     from tb_pastnet.reader.overview import Overview
     from tb_pastnet.reader.records import Records
+    from tb_pastnet.reader.state_series import StateSeries
 
 MOST_CELLS = 4 << 20
 """Records times channels of a run that is read to be shown: half a second."""
@@ -55,20 +57,21 @@ def run_html(run: Run, at_end: Callable[[], tuple[Overview, Integers]]) -> str:
     return html_table(title, head, rows, list(run.notes))
 
 
-def records_html(title: str, records: Records, states: States) -> str:
-    """What a variable is, and what it did at its last record. States as from `Store.states`."""
+def records_html(title: str, records: Records, series: StateSeries, states: States) -> str:
+    """What a variable is, and what it did at its last record, by its series and states."""
+    steps = series.steps
     rows: list[tuple[object, ...]] = [
         ("shape", records.shape),
         ("channels", f"{records.channels:,} on axis {records.axis}, {records.elements:,} each"),
-        ("records", f"{len(records.steps):,}, steps {_span(records.steps)}"),
+        ("records", f"{len(steps):,}, steps {_span(steps)}"),
     ]
-    if len(records.steps):
+    if len(steps):
         counts = np.bincount(states[-1] & np.uint8(STATE), minlength=len(NAMES))[1:]
-        delta = records.relative_delta[-1]
+        delta = dequantize(series.delta[-1])
         delta = delta[~np.isnan(delta)]  # a channel with NaN or infinity has none
         sizes = f"median {np.median(delta):.2g}, largest {delta.max():.2g}" if delta.size else "–"
         rows += [
-            (f"states at step {records.steps[-1]:,}", _states(counts.tolist())),
+            (f"states at step {steps[-1]:,}", _states(counts.tolist())),
             ("relative change Δ", sizes),
             ("violations", f"{len(records.violations):,}"),
         ]

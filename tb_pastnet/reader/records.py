@@ -25,6 +25,7 @@ from tb_pastnet.reader.named import Named
 from tb_pastnet.reader.notebook_html import records_html
 from tb_pastnet.reader.series import RecordSeries
 from tb_pastnet.reader.sketch_series import SketchSeries, Travel, between, travel
+from tb_pastnet.reader.state_series import StateSeries
 from tb_pastnet.reader.store import RunReader
 from tb_pastnet.reader.tables import Columns, to_dataframe
 from tb_pastnet.reader.verdicts import verdict_of
@@ -253,10 +254,14 @@ class Records:
         from tb_pastnet.reader.plots import plot_channels  # only here: it imports Matplotlib
 
         check_threshold(threshold)
-        series = self._reader.state_series(self._name)  # once: a wide one isn't cached
-        states = self._reader.marked(series, self._name, threshold)
+        series, states = self._marked(threshold)
         run, data = self._reader.run.name, (series.steps, states, series.delta)
         return plot_channels(run, self._name, *data, threshold, mode, dark, axes)
+
+    def _marked(self, threshold: float) -> tuple[StateSeries, States]:
+        """Read once for both: a wide one isn't cached."""
+        series = self._reader.state_series(self._name)
+        return series, self._reader.marked(series, self._name, threshold)
 
     def _codes(self, threshold: float) -> States:
         return self._reader.states(self._name, threshold)
@@ -305,7 +310,7 @@ class Variable(Records):
 
     def _repr_html_(self) -> str:
         title = f"Variable {self.id} of run {self._reader.run.name}"
-        return records_html(title, self, self._codes(THRESHOLD))
+        return records_html(title, self, *self._marked(THRESHOLD))
 
 
 class Layer(Records):
@@ -410,7 +415,7 @@ class Layer(Records):
     def _repr_html_(self) -> str:
         kind = f", {self.type}" if self.type else ""
         title = f"Layer {self.id}{kind}, by {self.variable}, of run {self._reader.run.name}"
-        return records_html(title, self, self._codes(THRESHOLD))
+        return records_html(title, self, *self._marked(THRESHOLD))
 
 
 def variables_of(reader: RunReader, names: tuple[str, ...]) -> Named[Variable]:
