@@ -2,8 +2,9 @@
 
 Legitimate are a run of 300 layers × 50,000 channels × 1,000 records, of which the largest log has
 20, and a base of a million frozen channels with as many records. Both have to be read whole,
-without a note. Hostile are those of `tests/security/bombs.py`: each is read in every way, in a
-process of its own. Seconds of the processor, and the memory of a process.
+without a note. Hostile are those of `tests/security/bombs.py`: each is read in every way. The table
+has the processor's seconds of the slowest request, call or command, and the memory of the largest
+process.
 """
 
 from __future__ import annotations
@@ -100,11 +101,12 @@ def main(argv: Sequence[str]) -> int:
     for case in bombs.names()[: 2 if chosen.smoke else None]:
         words = [str(word) for word in case[:2]] + ["lineages"] * case[2]
         command = [sys.executable, "-m", "tests.security.bombs", *words]
-        done = subprocess.run(command, capture_output=True, check=True)
+        # Its helper processes keep stderr open, and end after it has been waited for.
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         cost, name = json.loads(done.stdout), " × ".join(words)
         # Smaller legitimate logs are no measure.
         most, memory = (None, None) if chosen.smoke else (2 * max(seconds), MEMORY)
-        rows.line(TITLE, name, cost["cpu"], "s", column="processor", bar=most)
+        rows.line(TITLE, name, cost["slowest"][1], "s", column="the slowest", bar=most)
         rows.line(TITLE, name, float(cost["rss"]), "MiB", column="memory", bar=memory)
     return rows.finish()
 
