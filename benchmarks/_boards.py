@@ -105,8 +105,8 @@ class Board:
 
     def _work(self) -> float:
         """Seconds of processor time of all its processes so far."""
-        stats = (Path(f"/proc/{pid}/stat").read_text() for pid in family(self._server.pid))
-        fields = (text.rpartition(")")[2].split() for text in stats)
+        stats = (_told(pid, "stat") for pid in family(self._server.pid))
+        fields = (text.rpartition(")")[2].split() for text in stats if text)
         return sum(int(some[11]) + int(some[12]) for some in fields) / os.sysconf("SC_CLK_TCK")
 
 
@@ -142,11 +142,20 @@ def board(logdir: Path, loader: str = "", *flags: str) -> Iterator[Board]:
 def family(pid: int) -> Iterator[int]:
     """A process and its descendants, on Linux."""
     yield pid
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in children.read_text().split():
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        for child in _told(pid, f"task/{task.name}/children").split():
             yield from family(int(child))
 
 
 def _status(pid: int, name: str) -> int:
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(text.split(f"{name}:")[1].split()[0])
+    """A number of a process; 0 of one that has ended."""
+    _, _, value = _told(pid, "status").partition(f"{name}:")
+    return int(value.split()[0]) if value else 0
+
+
+def _told(pid: int, name: str) -> str:
+    """What Linux says of a process, "" of one that is gone meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
