@@ -11,8 +11,10 @@ import pytest
 import tb_pastnet as pastnet
 from tb_pastnet.core.channel_states import NAMES
 from tb_pastnet.reader import notebook_html
+from tb_pastnet.reader.cache import Cache
 from tests import event_files as files
 from tests.golden.kept_logs import FOLDER
+from tests.security.bombs import counted_cells
 
 HOSTILE = "<img src=x>"
 
@@ -52,6 +54,18 @@ def test_a_layer_shows_what_it_is_and_did() -> None:
         f"largest {layer.relative_delta[-1].max():.2g}"
     )
     assert "Variable conv1/kernel of run leaky" in layer.variables["kernel"]._repr_html_()
+
+
+def test_a_layer_that_no_cache_has_room_for_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cache, "get", lambda _cache, _key, _version, make, *_: make())
+    layer = pastnet.read(FOLDER / "shown")["leaky"]["conv1"]
+    expected = layer._repr_html_()
+    with counted_cells() as cells:
+        whole = layer.norm.size
+        assert cells[0] >= whole
+        of_one, cells[0] = cells[0], 0
+        assert layer._repr_html_() == expected
+    assert cells[0] == of_one
 
 
 def test_a_log_shows_its_runs_and_its_warnings() -> None:
